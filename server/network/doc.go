@@ -1,0 +1,38 @@
+// Package network carries bytes between sockets and a Handler. It knows connections, batches of
+// input and batches of output, and no command.
+//
+//	loop 0: one goroutine, one epoll set          loop 1 …
+//	+--------------------------------------+
+//	| wait → read → Worker.Serve → write    |  conns 1, 3, 5, …
+//	+--------------------------------------+
+//	                  | the worker calls handOff: its command has to wait
+//	                  v
+//	+----------------+     +----------------------------------------------+
+//	| fresh goroutine|     | the old goroutine, its worker, its buffers   |
+//	| and worker take|     | and this one connection: Serve goes on, may  |
+//	| the loop with  |     | block, returns; write; the connection goes   |
+//	| all other conns|     | back to its loop, the worker to the pool     |
+//	+----------------+     +----------------------------------------------+
+//
+// On Linux plain TCP and unix sockets are served by a few such loops. Everywhere else, and on
+// Linux when Options.Goroutines is set, each connection has a goroutine of its own, which may
+// block as it likes: handOff does nothing there. Both paths drive the same Handler.
+//
+// Invariants, cited by code and tests:
+//
+//	N1  A connection has one owner at any time: its loop's present goroutine, or the goroutine that
+//	    handed the loop off while serving it, or its own goroutine. Only the owner touches the
+//	    unexported fields, Out, NeedBytes and State; methods marked "any goroutine" are atomic.
+//	N2  A worker serves one connection at a time, on one goroutine at a time.
+//	N3  The input of Serve stays in place and unchanged until Serve returns, handed off or not: it
+//	    lies in the read buffer of the worker's own runner, or in the connection's.
+//	N4  While a connection is detached from its loop, the loop neither watches nor reads it.
+//	N5  handOff runs on the goroutine that runs Serve. The first call of a Serve hands the loop
+//	    over, later ones do nothing.
+//	N6  A connection at rest holds no buffer. Input is kept only for an incomplete request, output
+//	    only while the peer's window is full.
+//	N7  A connection with output over the soft bound is neither served nor read until it drains;
+//	    one over the hard bound is dropped.
+//	N8  Handler.Open comes before the first Serve and Handler.Closed after the last, each once.
+//	N9  After Server.Close returned, no goroutine of the package runs and no descriptor is open.
+package network

@@ -1,0 +1,27 @@
+package network
+
+// Handler is what a Server serves: it says what a connection's bytes mean.
+type Handler interface {
+	// NewWorker returns the state of one executing goroutine, such as an engine session. The
+	// server asks for one a loop and one more whenever a loop is handed over and its pool of idle
+	// workers is empty. The worker keeps handOff and calls it before it waits (N5).
+	NewWorker(handOff func()) Worker
+	// Open announces a connection before its first byte is read. It may set State, append a
+	// greeting or a refusal to Out, and call CloseAfterReply. It must not block.
+	Open(c *Conn)
+	// Closed announces that a connection is gone. No Serve of it runs or will run. It must not block.
+	Closed(c *Conn)
+}
+
+// Worker executes requests for one connection after another (N2).
+type Worker interface {
+	// Serve executes the complete requests in input, appends their replies to c.Out and returns
+	// how many bytes it used up. It stops early after CloseAfterReply and when c.OutputFull says
+	// so, between two requests. Bytes not used come again, with more behind them, in the next
+	// call; when the rest is an incomplete request whose least size is known, Serve says so in
+	// c.NeedBytes. input is valid until Serve returns (N3), and belongs to the caller: Serve must
+	// not write to it.
+	Serve(c *Conn, input []byte) (consumed int)
+	// Close releases the worker; Serve is not called again.
+	Close()
+}
