@@ -1,0 +1,176 @@
+package config
+
+import (
+	"fmt"
+	"log/slog"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Switch is an option that is on or off, with Default for one that is not given. Its text is yes
+// or no; true, false, on, off, 1 and 0 are read too.
+type Switch string
+
+// The values of a Switch.
+const (
+	DefaultSwitch Switch = ""
+	On            Switch = "yes"
+	Off           Switch = "no"
+)
+
+// UnmarshalText reads a switch in any case.
+func (s *Switch) UnmarshalText(text []byte) error {
+	switch strings.ToLower(string(text)) {
+	case "yes", "true", "on", "1":
+		*s = On
+	case "no", "false", "off", "0":
+		*s = Off
+	default:
+		return fmt.Errorf("cannot read switch %q: it must be yes or no", text)
+	}
+	return nil
+}
+
+// IsOn says whether the switch is on; Default is off here, so that resolved options read well.
+func (s Switch) IsOn() bool { return s == On }
+
+// Policy is what a full memory does when there is no storage tier.
+type Policy string
+
+// The policies that exist.
+const (
+	NoEviction Policy = "noeviction"  // writes are refused with -OOM
+	AllKeysLRU Policy = "allkeys-lru" // the coldest records are dropped
+)
+
+// UnmarshalText reads a policy in any case.
+func (p *Policy) UnmarshalText(text []byte) error {
+	return choose(p, "policy", text, NoEviction, AllKeysLRU)
+}
+
+// DeviceType is the kind of device behind the storage tier.
+type DeviceType string
+
+// The device types that exist. RandomAccess and FileStream are the same plain file.
+const (
+	DeviceDefault      DeviceType = "Default"
+	DeviceNative       DeviceType = "Native"
+	DeviceRandomAccess DeviceType = "RandomAccess"
+	DeviceFileStream   DeviceType = "FileStream"
+	DeviceLocalMemory  DeviceType = "LocalMemory"
+	DeviceNull         DeviceType = "Null"
+)
+
+// UnmarshalText reads a device type in any case.
+func (d *DeviceType) UnmarshalText(text []byte) error {
+	return choose(d, "device type", text, DeviceDefault, DeviceNative, DeviceRandomAccess,
+		DeviceFileStream, DeviceLocalMemory, DeviceNull)
+}
+
+// DeviceBackend is how a Native device talks to the kernel.
+type DeviceBackend string
+
+// The backends that exist.
+const (
+	BackendDefault DeviceBackend = "Default"
+	BackendLibaio  DeviceBackend = "Libaio"
+	BackendUring   DeviceBackend = "Uring"
+)
+
+// UnmarshalText reads a backend in any case.
+func (b *DeviceBackend) UnmarshalText(text []byte) error {
+	return choose(b, "device backend", text, BackendDefault, BackendLibaio, BackendUring)
+}
+
+// Level is the least level of a log line that is written.
+type Level string
+
+// The levels, most talkative first.
+const (
+	Trace       Level = "Trace"
+	Debug       Level = "Debug"
+	Information Level = "Information"
+	Warning     Level = "Warning"
+	Error       Level = "Error"
+	Critical    Level = "Critical"
+	None        Level = "None"
+)
+
+// redisLevels are the names Redis gives to levels.
+var redisLevels = map[string]Level{
+	"debug": Debug, "verbose": Trace, "notice": Information, "warning": Warning, "nothing": None,
+}
+
+// UnmarshalText reads a level in any case; Redis's names are read too.
+func (l *Level) UnmarshalText(text []byte) error {
+	if level, ok := redisLevels[strings.ToLower(string(text))]; ok {
+		*l = level
+		return nil
+	}
+	return choose(l, "level", text, Trace, Debug, Information, Warning, Error, Critical, None)
+}
+
+// Slog returns the level as log/slog counts it.
+func (l Level) Slog() slog.Level {
+	switch l {
+	case Trace:
+		return slog.LevelDebug - 4
+	case Debug:
+		return slog.LevelDebug
+	case Warning:
+		return slog.LevelWarn
+	case Error:
+		return slog.LevelError
+	case Critical:
+		return slog.LevelError + 4
+	case None:
+		return math.MaxInt
+	}
+	return slog.LevelInfo
+}
+
+// Format is the format of a config file.
+type Format string
+
+// The formats that exist.
+const (
+	RedisConf Format = "RedisConf" // `key value` lines with # comments
+	JSON      Format = "JSON"      // an object with option names as keys
+)
+
+// UnmarshalText reads a format in any case.
+func (f *Format) UnmarshalText(text []byte) error {
+	return choose(f, "config format", text, RedisConf, JSON)
+}
+
+// FileMode is the permission bits of a file; its text is octal.
+type FileMode uint32
+
+// UnmarshalText reads an octal mode of at most 777.
+func (m *FileMode) UnmarshalText(text []byte) error {
+	mode, err := strconv.ParseUint(string(text), 8, 32)
+	if err != nil || mode > 0o777 {
+		return fmt.Errorf("cannot read file mode %q: it must be octal, from 0 to 777", text)
+	}
+	*m = FileMode(mode)
+	return nil
+}
+
+// String returns the mode in octal.
+func (m FileMode) String() string { return strconv.FormatUint(uint64(m), 8) }
+
+// choose sets target to the choice whose name is text in any case, or says which there are.
+func choose[T ~string](target *T, what string, text []byte, choices ...T) error {
+	names := make([]string, len(choices))
+	for i, choice := range choices {
+		if strings.EqualFold(string(choice), string(text)) {
+			*target = choice
+			return nil
+		}
+		names[i] = string(choice)
+	}
+	last := len(names) - 1
+	return fmt.Errorf("cannot read %s %q: it must be %s or %s",
+		what, text, strings.Join(names[:last], ", "), names[last])
+}

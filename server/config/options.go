@@ -1,0 +1,79 @@
+// Package config holds the options of the server: what each means, how its text is read from a
+// command line or a file, and which values go together.
+//
+//	defaults  <  config file  <  command line        each layer overrides the one to its left
+//	        \         |          /
+//	         Options (zero = not given) --Resolve--> Options (complete, checked) + notes for the log
+//
+// The `name` tag of a field is its name everywhere: on the command line (where package main gives
+// the tags to kong), in both kinds of file, and in CONFIG GET. Aliases are the names Redis has for
+// the same thing. Everything here is pure but ReadFile and MachineMemory.
+package config
+
+// DefaultPort is the TCP port the command line listens on when none is given.
+const DefaultPort = 6379
+
+// Options of the server. The zero value is a server in memory on a free loopback port. For every
+// field zero means "not given", and the field says what is taken then. Sizes are bytes.
+type Options struct {
+	// Port is the TCP port, 0 to 65535. 0 takes a free one, or none when UnixSocket is set.
+	Port int `name:"port" group:"Network" default:"6379" help:"TCP port; 0 picks a free one, or none with --unixsocket (6379)."`
+	// Bind lists the addresses to listen on, separated by commas or blanks. Empty is loopback in
+	// protected mode, otherwise every address. "*" is every address, "localhost" both loopbacks.
+	Bind string `name:"bind" group:"Network" help:"Addresses to listen on, separated by commas or blanks (loopback)."`
+	// ProtectedMode decides what an empty Bind means. Default is on.
+	ProtectedMode Switch `name:"protected-mode" group:"Network" help:"Listen on loopback only unless --bind is given (yes)."`
+	// UnixSocket is the path of an additional unix socket. Empty is none.
+	UnixSocket string `name:"unixsocket" group:"Network" help:"Path of a unix socket to listen on too."`
+	// UnixSocketPerm is the mode of the socket file, 1 to 0777. 0 leaves what the umask gives.
+	UnixSocketPerm FileMode `name:"unixsocketperm" group:"Network" help:"Mode of the socket file, octal (what the umask gives)."`
+	// NetworkThreads is the number of event loops, 0 to 1024. 0 is one a processor.
+	NetworkThreads int `name:"network-threads" group:"Network" help:"Event loops, up to 1024 (one a processor)."`
+	// Password is what AUTH asks for. Empty asks for none.
+	Password string `name:"password" aliases:"requirepass" group:"Network" help:"Password that AUTH asks for (none)."`
+	// ScatterGather reads the cold records of pipelined GETs together. Default is on.
+	ScatterGather Switch `name:"sg-get" group:"Network" help:"Read the cold records of pipelined GETs together (yes)."`
+
+	// Memory is the part of the log kept in memory, rounded down to a multiple of Page, at least
+	// three pages. 0 is 16g, or 70% of the machine's memory if that is less.
+	Memory Size `name:"memory" short:"m" aliases:"maxmemory" group:"Memory" help:"Log kept in memory, e.g. 64m, 16g (16g, at most 70% of the machine)."`
+	// Page is the size of a log page, a power of two from 4k to 128m. 0 is 16m, or less so that
+	// Memory holds 16 of them.
+	Page Size `name:"page" short:"p" group:"Memory" help:"Log page, a power of two from 4k to 128m (16m, less when --memory is small)."`
+	// Index is the initial size of the hash index, rounded down to a power of two, from 512 to
+	// 128g. 0 is 4m, or IndexMax if that is less.
+	Index Size `name:"index" short:"i" group:"Memory" help:"Initial hash index; it doubles as it fills (4m)."`
+	// IndexMax is the size up to which the index grows, rounded down to a power of two. 0 is no bound.
+	IndexMax Size `name:"index-max-size" group:"Memory" help:"Size up to which the hash index doubles (no bound)."`
+	// MutablePercent is the share of Memory that is updated in place, 1 to 99. 0 is 90.
+	MutablePercent int `name:"mutable-percent" group:"Memory" help:"Share of the memory updated in place, 1 to 99 (90)."`
+	// Policy decides what a full memory does when there is no storage tier. Default is noeviction.
+	Policy Policy `name:"maxmemory-policy" group:"Memory" help:"Full memory without a storage tier: noeviction or allkeys-lru (noeviction)."`
+	// MaxDatabases is the number of logical databases, 1 to 256. 0 is 16.
+	MaxDatabases int `name:"max-databases" aliases:"databases" group:"Memory" help:"Logical databases, 1 to 256 (16)."`
+
+	// StorageTier spills what does not fit in memory to a device. Default is off.
+	StorageTier Switch `name:"storage-tier" group:"Storage" help:"Spill what does not fit in memory to a device (no)."`
+	// LogDir is the directory of the log's segment files; it needs StorageTier. Empty is the
+	// current directory.
+	LogDir string `name:"logdir" short:"l" group:"Storage" help:"Directory of the log segments; needs --storage-tier (current directory)."`
+	// Segment is the size of a segment file, a power of two of at least Page. 0 is 1g.
+	Segment Size `name:"segment" short:"s" group:"Storage" help:"Log segment file, a power of two, at least --page (1g)."`
+	// DeviceType is the kind of device behind the storage tier. Default probes for the best.
+	DeviceType DeviceType `name:"device-type" group:"Storage" help:"Default, Native, RandomAccess, FileStream, LocalMemory or Null (Default)."`
+	// DeviceBackend chooses how a Native device talks to the kernel. Default probes for the best.
+	DeviceBackend DeviceBackend `name:"device-io-backend" group:"Storage" help:"Of a Native device: Default, Libaio or Uring (Default)."`
+	// DeviceCompletionThreads is the number of goroutines that collect completions where the
+	// device has its own, 0 to 64. 0 is 4.
+	DeviceCompletionThreads int `name:"device-completion-threads" group:"Storage" help:"Completion threads of the device, 1 to 64 (4)."`
+	// DeviceContexts is the number of rings or I/O contexts, 0 to 4096. 0 is the device's choice.
+	DeviceContexts int `name:"device-io-contexts" group:"Storage" help:"Rings or contexts of the device, up to 4096 (the device's choice)."`
+	// DeviceQueueDepth is the depth of each ring, 0 to 32768. 0 is the device's choice.
+	DeviceQueueDepth int `name:"device-queue-depth" group:"Storage" help:"Depth of each ring, up to 32768 (the device's choice)."`
+	// DeviceThrottle bounds the requests in flight, 0 to 65536, and to DeviceContexts ×
+	// DeviceQueueDepth where both are given. 0 is the device's choice.
+	DeviceThrottle int `name:"device-throttle-limit" group:"Storage" help:"Requests in flight, up to 65536 and to contexts × depth (the device's choice)."`
+
+	// LoggerLevel is the least level that is logged. Default is Information.
+	LoggerLevel Level `name:"logger-level" aliases:"loglevel" group:"Log" help:"Trace, Debug, Information, Warning, Error, Critical or None (Information)."`
+}

@@ -1,0 +1,173 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// parseRedisConf reads `key value` lines. Blank lines and lines that begin with # are skipped.
+// Arguments may stand in double quotes, with \n \r \t \b \a \xHH and \" in them, or in single
+// quotes, with \' in them. Keys that only Redis knows are noted and ignored; others are errors.
+func parseRedisConf(text []byte) (entries []Entry, notes []string, err error) {
+	number := 0
+	for line := range strings.Lines(string(text)) {
+		number++
+		arguments, err := splitArguments(line)
+		if err != nil {
+			return nil, nil, fmt.Errorf("line %d: %w", number, err)
+		}
+		if len(arguments) == 0 || strings.HasPrefix(strings.TrimSpace(line), "#") {
+			continue
+		}
+		name := strings.ToLower(arguments[0])
+		if len(arguments) == 1 {
+			return nil, nil, fmt.Errorf("line %d: %q has no value", number, arguments[0])
+		}
+		value := strings.Join(arguments[1:], " ")
+		if _, known := Canonical(name); !known && redisDirectives[name] {
+			notes = append(notes, fmt.Sprintf("line %d is ignored: there is no option %q", number, name))
+			continue
+		}
+		entry, err := checkedEntry(name, value)
+		if err != nil {
+			return nil, nil, fmt.Errorf("line %d: %w", number, err)
+		}
+		entries = append(entries, entry)
+	}
+	return entries, notes, nil
+}
+
+var errUnbalancedQuotes = errors.New("a quote is not closed, or is not followed by a blank")
+
+// splitArguments cuts a line at blanks that stand outside quotes. A comment line gives no error
+// whatever quotes it has.
+func splitArguments(line string) ([]string, error) {
+	rest := strings.TrimSpace(line)
+	if strings.HasPrefix(rest, "#") {
+		return nil, nil
+	}
+	var arguments []string
+	for rest != "" {
+		var argument string
+		var err error
+		if argument, rest, err = nextArgument(rest); err != nil {
+			return nil, err
+		}
+		arguments = append(arguments, argument)
+		rest = strings.TrimLeft(rest, " \t\r\n")
+	}
+	return arguments, nil
+}
+
+// nextArgument takes one argument off the front of text, which is not empty nor begins with a blank.
+func nextArgument(text string) (argument, rest string, err error) {
+	var built strings.Builder
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; c {
+		case ' ', '\t', '\r', '\n':
+			return built.String(), text[i:], nil
+		case '"', '\'':
+			length, ok := appendQuoted(&built, text[i+1:], c)
+			end := i + 1 + length
+			if !ok || end < len(text) && !strings.ContainsRune(" \t\r\n", rune(text[end])) {
+				return "", "", errUnbalancedQuotes
+			}
+			return built.String(), text[end:], nil
+		default:
+			built.WriteByte(c)
+		}
+	}
+	return built.String(), "", nil
+}
+
+// appendQuoted adds the bytes up to the closing quote and returns how much text they took with it.
+func appendQuoted(built *strings.Builder, text string, quote byte) (length int, closed bool) {
+	escapes := map[byte]byte{'n': '\n', 'r': '\r', 't': '\t', 'b': '\b', 'a': '\a'}
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case c == quote:
+			return i + 1, true
+		case c != '\\' || i+1 == len(text):
+			built.WriteByte(c)
+		case quote == '\'':
+			if text[i+1] == '\'' {
+				c = '\''
+				i++
+			}
+			built.WriteByte(c)
+		case text[i+1] == 'x' && i+3 < len(text) && isHex(text[i+2:i+4]):
+			value, _ := strconv.ParseUint(text[i+2:i+4], 16, 8)
+			built.WriteByte(byte(value))
+			i += 3
+		default:
+			i++
+			if escaped, ok := escapes[text[i]]; ok {
+				built.WriteByte(escaped)
+			} else {
+				built.WriteByte(text[i])
+			}
+		}
+	}
+	return len(text), false
+}
+
+// isHex says whether all of text is hexadecimal digits.
+func isHex(text string) bool {
+	return strings.Trim(text, "0123456789abcdefABCDEF") == ""
+}
+
+// redisDirectives are the directives of Redis 7 that have no option here; a config file written
+// for Redis may hold them, and each is noted in the log.
+var redisDirectives = fieldSet(`
+	acl-pubsub-default aclfile acllog-max-len active-defrag-cycle-max active-defrag-cycle-min
+	active-defrag-ignore-bytes active-defrag-max-scan-fields active-defrag-threshold-lower
+	active-defrag-threshold-upper active-expire-effort activedefrag activerehashing always-show-logo
+	aof-load-truncated aof-rewrite-incremental-fsync aof-timestamp-enabled aof-use-rdb-preamble
+	aof_rewrite_cpulist appenddirname appendfilename appendfsync appendonly auto-aof-rewrite-min-size
+	auto-aof-rewrite-percentage bgsave_cpulist bind-source-addr bio_cpulist busy-reply-threshold
+	client-output-buffer-limit client-query-buffer-limit cluster-allow-pubsubshard-when-down
+	cluster-allow-reads-when-down cluster-allow-replica-migration cluster-announce-bus-port
+	cluster-announce-hostname cluster-announce-ip cluster-announce-port cluster-announce-tls-port
+	cluster-config-file cluster-enabled cluster-link-sendbuf-limit cluster-migration-barrier
+	cluster-node-timeout cluster-port cluster-preferred-endpoint-type cluster-replica-no-failover
+	cluster-replica-validity-factor cluster-require-full-coverage crash-log-enabled
+	crash-memcheck-enabled daemonize dbfilename dir disable-thp dynamic-hz enable-debug-command
+	enable-module-command enable-protected-configs gopher-enabled hash-max-listpack-entries
+	hash-max-listpack-value hash-max-ziplist-entries hash-max-ziplist-value hll-sparse-max-bytes hz
+	ignore-warnings io-threads io-threads-do-reads jemalloc-bg-thread key-load-delay
+	latency-monitor-threshold latency-tracking latency-tracking-info-percentiles lazyfree-lazy-eviction
+	lazyfree-lazy-expire lazyfree-lazy-server-del lazyfree-lazy-user-del lazyfree-lazy-user-flush
+	lfu-decay-time lfu-log-factor list-compress-depth list-max-listpack-size list-max-ziplist-size
+	loadmodule locale-collate logfile lua-time-limit masterauth masteruser maxclients maxmemory-clients
+	maxmemory-eviction-tenacity maxmemory-samples min-replicas-max-lag min-replicas-to-write
+	min-slaves-max-lag min-slaves-to-write no-appendfsync-on-rewrite notify-keyspace-events
+	oom-score-adj oom-score-adj-values pidfile proc-title-template propagation-error-behavior
+	proto-max-bulk-len rdb-del-sync-files rdb-save-incremental-fsync rdbchecksum rdbcompression
+	rename-command repl-backlog-size repl-backlog-ttl repl-disable-tcp-nodelay repl-diskless-load
+	repl-diskless-sync repl-diskless-sync-delay repl-diskless-sync-max-replicas repl-ping-replica-period
+	repl-ping-slave-period repl-timeout replica-announce-ip replica-announce-port replica-announced
+	replica-ignore-disk-write-errors replica-ignore-maxmemory replica-lazy-flush replica-priority
+	replica-read-only replica-serve-stale-data replicaof sanitize-dump-payload save
+	server_cpulist set-max-intset-entries set-proc-title shutdown-on-sigint shutdown-on-sigterm
+	shutdown-timeout slave-announce-ip slave-announce-port slave-lazy-flush slave-priority
+	slave-read-only slave-serve-stale-data slaveof slowlog-log-slower-than slowlog-max-len
+	socket-mark-id stop-writes-on-bgsave-error stream-node-max-bytes stream-node-max-entries supervised
+	syslog-enabled syslog-facility syslog-ident tcp-backlog tcp-keepalive timeout
+	tls-auth-clients tls-ca-cert-dir tls-ca-cert-file tls-cert-file tls-ciphers tls-ciphersuites
+	tls-client-cert-file tls-client-key-file tls-client-key-file-pass tls-cluster tls-dh-params-file
+	tls-key-file tls-key-file-pass tls-port tls-prefer-server-ciphers tls-protocols tls-replication
+	tls-session-cache-size tls-session-cache-timeout tls-session-caching tracking-table-max-keys
+	unixsocketgroup user zset-max-listpack-entries zset-max-listpack-value zset-max-ziplist-entries
+	zset-max-ziplist-value`)
+
+// fieldSet is the set of the words in text.
+func fieldSet(text string) map[string]bool {
+	set := make(map[string]bool)
+	for _, word := range strings.Fields(text) {
+		set[word] = true
+	}
+	return set
+}

@@ -1,0 +1,231 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/pyropedb/pyrope/tsavorite"
+)
+
+// Defaults of the sizes, and the bounds that are the server's own. The engine's are in tsavorite.
+const (
+	defaultMemory  Size = 16 << 30
+	defaultPage    Size = 16 << 20
+	defaultSegment Size = 1 << 30
+	defaultIndex   Size = 4 << 20
+
+	memoryPercent  = 70 // share of the machine that the default of --memory may take
+	pagesWanted    = 16 // pages that memory holds when --page is not given
+	maxSegment     = Size(1) << 40
+	maxQueueDepth  = 32768
+	maxContexts    = 4096
+	maxThrottle    = 65536
+	maxThreads     = 1024
+	maxDrainers    = 64
+	maxDatabases   = 256
+	minPage        = Size(tsavorite.MinPageBytes)
+	maxPage        = Size(tsavorite.MaxPageBytes)
+	minIndex       = Size(tsavorite.MinIndexBytes)
+	maxIndex       = Size(tsavorite.MaxIndexBytes)
+	minPagesMemory = Size(tsavorite.MinPageCount)
+)
+
+// Resolve completes o with defaults, rounds sizes, and checks every option and every pair that
+// must fit together. machineMemory is the memory of the machine in bytes, 0 where it is unknown.
+// The notes are lines for the log: what was rounded or ignored, and why.
+func Resolve(o Options, machineMemory uint64) (Options, []string, error) {
+	resolved, notes := o.withDefaults(Size(machineMemory))
+	if err := resolved.Validate(); err != nil {
+		return Options{}, nil, err
+	}
+	return resolved, notes, nil
+}
+
+// withDefaults returns o with every field that was not given filled in, and sizes rounded.
+func (o Options) withDefaults(machine Size) (Options, []string) {
+	var notes []string
+	note := func(format string, values ...any) { notes = append(notes, fmt.Sprintf(format, values...)) }
+
+	budget := machine / 100 * memoryPercent
+	switch {
+	case o.Memory == 0 && machine != 0 && budget < defaultMemory:
+		o.Memory = budget &^ (1<<20 - 1)
+		note("--memory is %s: %d%% of this machine's %s instead of %s", o.Memory, memoryPercent, machine, defaultMemory)
+	case o.Memory == 0:
+		o.Memory = defaultMemory
+	case machine != 0 && o.Memory > budget:
+		note("--memory %s is more than %d%% of this machine's %s", o.Memory, memoryPercent, machine)
+	}
+	if o.Page == 0 {
+		o.Page = defaultPage
+		for o.Page > minPage && o.Page*pagesWanted > o.Memory {
+			o.Page /= 2
+		}
+		if o.Page != defaultPage {
+			note("--page is %s instead of %s, to fit --memory %s", o.Page, defaultPage, o.Memory)
+		}
+	}
+	if excess := o.Memory % o.Page; excess != 0 && o.Memory >= minPagesMemory*o.Page {
+		note("--memory %s is rounded down to %s, a multiple of --page %s", o.Memory, o.Memory-excess, o.Page)
+		o.Memory -= excess
+	}
+	o.IndexMax = roundIndex(o.IndexMax, "--index-max-size", note)
+	o.Index = roundIndex(o.Index, "--index", note)
+	if o.Index == 0 {
+		o.Index = defaultIndex
+		if o.IndexMax != 0 {
+			o.Index = min(defaultIndex, o.IndexMax)
+		}
+	}
+	if o.StorageTier.IsOn() && o.Policy == AllKeysLRU {
+		note("--maxmemory-policy %s is ignored: with --storage-tier cold records go to the device", o.Policy)
+	}
+	if !o.StorageTier.IsOn() && o.DeviceType != "" && o.DeviceType != DeviceDefault {
+		note("--device-type %s is ignored without --storage-tier", o.DeviceType)
+	}
+	return o.withPlainDefaults(), notes
+}
+
+// roundIndex rounds an index size down to a power of two and notes it.
+func roundIndex(size Size, name string, note func(string, ...any)) Size {
+	rounded := size.floorPowerOfTwo()
+	if rounded != size {
+		note("%s %s is rounded down to %s, a power of two", name, size, rounded)
+	}
+	return rounded
+}
+
+// withPlainDefaults fills the fields whose default depends on nothing.
+func (o Options) withPlainDefaults() Options {
+	setDefault(&o.Segment, defaultSegment)
+	setDefault(&o.MutablePercent, 90)
+	setDefault(&o.Policy, NoEviction)
+	setDefault(&o.MaxDatabases, 16)
+	setDefault(&o.ProtectedMode, On)
+	setDefault(&o.ScatterGather, On)
+	setDefault(&o.StorageTier, Off)
+	if o.StorageTier.IsOn() {
+		setDefault(&o.LogDir, ".")
+	}
+	setDefault(&o.DeviceType, DeviceDefault)
+	setDefault(&o.DeviceBackend, BackendDefault)
+	setDefault(&o.DeviceCompletionThreads, 4)
+	setDefault(&o.LoggerLevel, Information)
+	return o
+}
+
+// setDefault gives field a value when it has none.
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// Validate reports everything that is wrong with complete options: values out of range, then
+// pairs that do not fit, each with the names, the values and the nearest that is accepted.
+func (o Options) Validate() error {
+	return errors.Join(o.validateChoices(), o.validateNumbers(), o.validateSizes(), o.validateStorage())
+}
+
+// validateChoices checks that every option that is one of a few words is spelt as the constants
+// are: text that came through Set always is.
+func (o Options) validateChoices() error {
+	var errs []error
+	for _, s := range settings {
+		value := o.Get(s.name)
+		var scratch Options
+		if reflect.ValueOf(o).Field(s.field).Kind() != reflect.String || value == "" {
+			continue
+		}
+		if err := scratch.Set(s.name, value); err != nil {
+			errs = append(errs, fmt.Errorf("--%w", err))
+		} else if given := scratch.Get(s.name); given != value {
+			errs = append(errs, fmt.Errorf("--%s is %q; it must be written %q", s.name, value, given))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// validateNumbers checks the plain numbers against their ranges.
+func (o Options) validateNumbers() error {
+	checks := []struct {
+		name            string
+		value, min, max int
+	}{
+		{"port", o.Port, 0, 65535},
+		{"network-threads", o.NetworkThreads, 0, maxThreads},
+		{"mutable-percent", o.MutablePercent, 1, 99},
+		{"max-databases", o.MaxDatabases, 1, maxDatabases},
+		{"device-completion-threads", o.DeviceCompletionThreads, 1, maxDrainers},
+		{"device-io-contexts", o.DeviceContexts, 0, maxContexts},
+		{"device-queue-depth", o.DeviceQueueDepth, 0, maxQueueDepth},
+		{"device-throttle-limit", o.DeviceThrottle, 0, maxThrottle},
+	}
+	var errs []error
+	for _, c := range checks {
+		if c.value < c.min || c.value > c.max {
+			errs = append(errs, fmt.Errorf("--%s %d is out of range: %d to %d", c.name, c.value, c.min, c.max))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// validateSizes checks the sizes alone, and then in pairs when each is right alone.
+func (o Options) validateSizes() error {
+	alone := errors.Join(
+		checkPowerOfTwo("page", o.Page, minPage, maxPage),
+		checkPowerOfTwo("segment", o.Segment, minPage, maxSegment),
+		checkPowerOfTwo("index", o.Index, minIndex, maxIndex),
+	)
+	if alone != nil {
+		return alone
+	}
+	var errs []error
+	if least := minPagesMemory * o.Page; o.Memory < least {
+		errs = append(errs, fmt.Errorf("--memory %s is too small for --page %s: at least %s (%d pages)",
+			o.Memory, o.Page, least, minPagesMemory))
+	}
+	if o.Segment < o.Page {
+		errs = append(errs, fmt.Errorf("--segment %s is too small for --page %s: at least %s", o.Segment, o.Page, o.Page))
+	}
+	if o.IndexMax != 0 && o.IndexMax < o.Index {
+		errs = append(errs, fmt.Errorf("--index-max-size %s is too small for --index %s: at least %s",
+			o.IndexMax, o.Index, o.Index))
+	}
+	return errors.Join(errs...)
+}
+
+// checkPowerOfTwo checks one size against its bounds and its shape.
+func checkPowerOfTwo(name string, size, least, most Size) error {
+	switch {
+	case size < least:
+		return fmt.Errorf("--%s %s is too small: at least %s", name, size, least)
+	case size > most:
+		return fmt.Errorf("--%s %s is too large: at most %s", name, size, most)
+	case !size.isPowerOfTwo():
+		below := size.floorPowerOfTwo()
+		return fmt.Errorf("--%s %s is not a power of two: %s or %s", name, size, below, min(2*below, most))
+	}
+	return nil
+}
+
+// validateStorage checks what the storage tier and its device need.
+func (o Options) validateStorage() error {
+	var errs []error
+	if o.LogDir != "" && !o.StorageTier.IsOn() {
+		errs = append(errs, fmt.Errorf("--logdir %s needs --storage-tier", o.LogDir))
+	}
+	if o.DeviceBackend != BackendDefault && o.DeviceType != DeviceNative && o.DeviceType != DeviceDefault {
+		errs = append(errs, fmt.Errorf("--device-io-backend %s does not go with --device-type %s: it needs Native or Default",
+			o.DeviceBackend, o.DeviceType))
+	}
+	capacity := o.DeviceContexts * o.DeviceQueueDepth
+	if capacity > 0 && o.DeviceThrottle > capacity {
+		errs = append(errs, fmt.Errorf(
+			"--device-throttle-limit %d is too large for --device-io-contexts %d × --device-queue-depth %d: at most %d",
+			o.DeviceThrottle, o.DeviceContexts, o.DeviceQueueDepth, capacity))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,184 @@
+package config_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/pyropedb/pyrope/server/config"
+)
+
+const gigabyte = 1 << 30
+
+func TestDefaults(t *testing.T) {
+	got, notes, err := config.Resolve(config.Options{}, 64*gigabyte)
+	if err != nil || len(notes) != 0 {
+		t.Fatalf("notes %q, error %v", notes, err)
+	}
+	want := config.Options{
+		ProtectedMode: config.On, ScatterGather: config.On,
+		Memory: 16 << 30, Page: 16 << 20, Index: 4 << 20, MutablePercent: 90,
+		Policy: config.NoEviction, MaxDatabases: 16,
+		StorageTier: config.Off, Segment: 1 << 30,
+		DeviceType: config.DeviceDefault, DeviceBackend: config.BackendDefault, DeviceCompletionThreads: 4,
+		LoggerLevel: config.Information,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("defaults (-want +got):\n%s", diff)
+	}
+}
+
+func TestResolveIsIdempotent(t *testing.T) {
+	for _, o := range []config.Options{
+		{}, {Memory: 17 << 20}, {Memory: 100 << 20, Page: 3 << 20 / 3, StorageTier: config.On}, {Index: 5 << 20, IndexMax: 9 << 20},
+	} {
+		once, _, err := config.Resolve(o, 8*gigabyte)
+		if err != nil {
+			t.Fatal(err)
+		}
+		twice, notes, err := config.Resolve(once, 8*gigabyte)
+		if err != nil || twice != once || len(notes) != 0 {
+			t.Errorf("%+v resolved again: notes %q, error %v\n%s", o, notes, err, cmp.Diff(once, twice))
+		}
+	}
+}
+
+func TestDefaultsThatDependOnEachOther(t *testing.T) {
+	check := func(name string, o config.Options, machine uint64, wantNote string, right func(config.Options) bool) {
+		t.Helper()
+		got, notes, err := config.Resolve(o, machine)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			return
+		}
+		if !right(got) {
+			t.Errorf("%s: got %+v", name, got)
+		}
+		if joined := strings.Join(notes, "; "); !strings.Contains(joined, wantNote) || wantNote == "" && joined != "" {
+			t.Errorf("%s: notes %q; want %q", name, joined, wantNote)
+		}
+	}
+	check("small machine", config.Options{}, 10*gigabyte, "70% of this machine's 10g", func(o config.Options) bool {
+		return o.Memory > 6*gigabyte && o.Memory <= 7*gigabyte && o.Memory%o.Page == 0
+	})
+	check("unknown machine", config.Options{}, 0, "", func(o config.Options) bool { return o.Memory == 16*gigabyte })
+	check("more than the machine has", config.Options{Memory: 10 * gigabyte}, 8*gigabyte,
+		"--memory 10g is more than 70% of this machine's 8g", func(o config.Options) bool { return o.Memory == 10*gigabyte })
+	check("page follows memory", config.Options{Memory: 64 << 20}, 0, "--page is 4m instead of 16m, to fit --memory 64m",
+		func(o config.Options) bool { return o.Page == 4<<20 })
+	check("page given", config.Options{Memory: 48 << 20, Page: 16 << 20}, 0, "",
+		func(o config.Options) bool { return o.Page == 16<<20 && o.Memory == 48<<20 })
+	check("smallest memory", config.Options{Memory: 12 << 10}, 0, "--page is 4k", func(o config.Options) bool { return o.Page == 4<<10 })
+	check("memory rounds down", config.Options{Memory: 50 << 20, Page: 16 << 20}, 0,
+		"--memory 50m is rounded down to 48m, a multiple of --page 16m", func(o config.Options) bool { return o.Memory == 48<<20 })
+	check("index rounds down", config.Options{Index: 5 << 20}, 0, "--index 5m is rounded down to 4m",
+		func(o config.Options) bool { return o.Index == 4<<20 })
+	check("bound of the index rounds down", config.Options{IndexMax: 5 << 30}, 0, "--index-max-size 5g is rounded down to 4g",
+		func(o config.Options) bool { return o.IndexMax == 4<<30 && o.Index == 4<<20 })
+	check("small bound of the index", config.Options{IndexMax: 64 << 10}, 0, "",
+		func(o config.Options) bool { return o.Index == 64<<10 })
+	check("tier without directory", config.Options{StorageTier: config.On}, 0, "",
+		func(o config.Options) bool { return o.LogDir == "." })
+	check("policy with a tier", config.Options{StorageTier: config.On, Policy: config.AllKeysLRU}, 0,
+		"--maxmemory-policy allkeys-lru is ignored", func(o config.Options) bool { return true })
+	check("device without a tier", config.Options{DeviceType: config.DeviceNative}, 0,
+		"--device-type Native is ignored without --storage-tier", func(o config.Options) bool { return true })
+}
+
+// TestRefusals has a line for each range and each pair of options that may not fit.
+func TestRefusals(t *testing.T) {
+	on := config.On
+	refused := func(o config.Options, want string) {
+		t.Helper()
+		_, _, err := config.Resolve(o, 0)
+		if err == nil || err.Error() != want {
+			t.Errorf("%v\nwant %s", err, want)
+		}
+	}
+	refused(config.Options{Memory: 8 << 20, Page: 4 << 20}, "--memory 8m is too small for --page 4m: at least 12m (3 pages)")
+	refused(config.Options{Memory: 8 << 10}, "--memory 8k is too small for --page 4k: at least 12k (3 pages)")
+	refused(config.Options{Memory: 1}, "--memory 1 is too small for --page 4k: at least 12k (3 pages)")
+	refused(config.Options{Page: 16 << 20, Segment: 8 << 20}, "--segment 8m is too small for --page 16m: at least 16m")
+	refused(config.Options{Segment: 8 << 20}, "--segment 8m is too small for --page 16m: at least 16m")
+	refused(config.Options{Index: 4 << 20, IndexMax: 1 << 20}, "--index-max-size 1m is too small for --index 4m: at least 4m")
+	refused(config.Options{Page: 2 << 10}, "--page 2k is too small: at least 4k")
+	refused(config.Options{Page: 256 << 20}, "--page 256m is too large: at most 128m")
+	refused(config.Options{Page: 5 << 20}, "--page 5m is not a power of two: 4m or 8m")
+	refused(config.Options{Segment: 100 << 20}, "--segment 100m is not a power of two: 64m or 128m")
+	refused(config.Options{Segment: 2 << 40}, "--segment 2t is too large: at most 1t")
+	refused(config.Options{Index: 300}, "--index 256 is too small: at least 512")
+	refused(config.Options{Index: 1 << 38}, "--index 256g is too large: at most 128g")
+	refused(config.Options{Port: -1}, "--port -1 is out of range: 0 to 65535")
+	refused(config.Options{Port: 65536}, "--port 65536 is out of range: 0 to 65535")
+	refused(config.Options{NetworkThreads: 1025}, "--network-threads 1025 is out of range: 0 to 1024")
+	refused(config.Options{MutablePercent: 100}, "--mutable-percent 100 is out of range: 1 to 99")
+	refused(config.Options{MutablePercent: -5}, "--mutable-percent -5 is out of range: 1 to 99")
+	refused(config.Options{MaxDatabases: 257}, "--max-databases 257 is out of range: 1 to 256")
+	refused(config.Options{DeviceCompletionThreads: 65}, "--device-completion-threads 65 is out of range: 1 to 64")
+	refused(config.Options{DeviceContexts: 4097}, "--device-io-contexts 4097 is out of range: 0 to 4096")
+	refused(config.Options{DeviceQueueDepth: 40000}, "--device-queue-depth 40000 is out of range: 0 to 32768")
+	refused(config.Options{DeviceThrottle: 70000}, "--device-throttle-limit 70000 is out of range: 0 to 65536")
+	refused(config.Options{DeviceThrottle: 100, DeviceContexts: 4, DeviceQueueDepth: 16},
+		"--device-throttle-limit 100 is too large for --device-io-contexts 4 × --device-queue-depth 16: at most 64")
+	refused(config.Options{LogDir: "/data"}, "--logdir /data needs --storage-tier")
+	refused(config.Options{StorageTier: on, DeviceType: config.DeviceNull, DeviceBackend: config.BackendUring},
+		"--device-io-backend Uring does not go with --device-type Null: it needs Native or Default")
+	refused(config.Options{Policy: "volatile-ttl"},
+		`--maxmemory-policy: cannot read policy "volatile-ttl": it must be noeviction or allkeys-lru`)
+	refused(config.Options{DeviceType: "native"}, `--device-type is "native"; it must be written "Native"`)
+	refused(config.Options{Port: 65536, MaxDatabases: 300},
+		"--port 65536 is out of range: 0 to 65535\n--max-databases 300 is out of range: 1 to 256")
+}
+
+// TestSizePairs walks every pair of sizes that depend on one another and asks that exactly the
+// pairs that fit are taken, and that a refusal names both options.
+func TestSizePairs(t *testing.T) {
+	sizes := []config.Size{4 << 10, 8 << 10, 12 << 10, 64 << 10, 1 << 20, 4 << 20, 16 << 20, 128 << 20, 1 << 30}
+	isPowerOfTwo := func(s config.Size) bool { return s&(s-1) == 0 }
+	pair := func(o config.Options, fits bool, first, second string) {
+		t.Helper()
+		_, _, err := config.Resolve(o, 0)
+		if (err == nil) != fits {
+			t.Errorf("%s %s: error %v, fits %v", first, second, err, fits)
+		}
+		if err != nil && (!strings.Contains(err.Error(), first+" is too small for "+second) || !strings.Contains(err.Error(), "at least")) {
+			t.Errorf("%s %s: %v", first, second, err)
+		}
+	}
+	for _, a := range sizes {
+		for _, b := range sizes {
+			if !isPowerOfTwo(b) {
+				continue
+			}
+			if b <= 128<<20 {
+				pair(config.Options{Memory: a, Page: b}, a >= 3*b, fmt.Sprintf("--memory %s", a), fmt.Sprintf("--page %s", b))
+			}
+			if b <= 128<<20 && isPowerOfTwo(a) {
+				pair(config.Options{Segment: a, Page: b, Memory: 1 << 30}, a >= b, fmt.Sprintf("--segment %s", a), fmt.Sprintf("--page %s", b))
+			}
+			if isPowerOfTwo(a) {
+				pair(config.Options{IndexMax: a, Index: b}, a >= b, fmt.Sprintf("--index-max-size %s", a), fmt.Sprintf("--index %s", b))
+			}
+		}
+	}
+}
+
+func TestAddresses(t *testing.T) {
+	check := func(o config.Options, want ...string) {
+		t.Helper()
+		if diff := cmp.Diff(want, o.Addresses()); diff != "" {
+			t.Errorf("%+v (-want +got):\n%s", o, diff)
+		}
+	}
+	check(config.Options{}, "127.0.0.1:0")
+	check(config.Options{Port: 6379}, "127.0.0.1:6379")
+	check(config.Options{Port: 6379, ProtectedMode: config.Off}, ":6379")
+	check(config.Options{Port: 1, Bind: "127.0.0.1 -::1"}, "127.0.0.1:1", "[::1]:1")
+	check(config.Options{Port: 1, Bind: "10.0.0.1,[::2]"}, "10.0.0.1:1", "[::2]:1")
+	check(config.Options{Port: 1, Bind: "localhost"}, "127.0.0.1:1", "[::1]:1")
+	check(config.Options{Port: 1, Bind: "* -::*"}, ":1")
+	check(config.Options{UnixSocket: "/tmp/s"})
+	check(config.Options{UnixSocket: "/tmp/s", Port: 5}, "127.0.0.1:5")
+}
