@@ -1,38 +1,66 @@
 package command
 
-import "time"
+import (
+	"sync"
+	"sync/atomic"
+	"time"
 
-// Client is the state of one connection. It is a plain struct: the goroutine that serves the
-// connection at the moment owns it, and hands it on together with the connection.
+	"github.com/pyropedb/pyrope/server/resp"
+)
+
+// Client is the state of one connection. The goroutine that serves the connection at the moment
+// owns it, and hands it on together with the connection. What CLIENT LIST shows of other
+// connections is atomic or behind mu; the rest is the owner's alone.
 type Client struct {
-	ID          uint64
-	Address     string // of the peer, as CLIENT LIST prints it
-	Local       string // our end of the connection
-	ConnectedAt time.Time
+	ID          uint64    // immutable
+	Address     string    // of the peer, as CLIENT LIST prints it; immutable
+	Local       string    // our end of the connection; immutable
+	ConnectedAt time.Time // immutable
 
-	Database int // index of the selected database
-	Protocol int // RESP version of the replies: 3, or 2 (also when 0)
+	Parser    resp.Parser // the owner's; remembers how far an incomplete request was read
+	NeedsAuth bool        // the owner's: a password is set and this connection has not given it yet
+	Closing   bool        // the owner's: close the connection once the replies so far are written
 
-	Name           string // CLIENT SETNAME
-	LibraryName    string // CLIENT SETINFO LIB-NAME
-	LibraryVersion string // CLIENT SETINFO LIB-VER
+	database    atomic.Int32
+	protocol    atomic.Int32
+	commands    atomic.Uint64
+	lastCommand atomic.Pointer[Command]
 
-	NeedsAuth bool // a password is set and this connection has not given it yet
-	NoEvict   bool // CLIENT NO-EVICT
-	NoTouch   bool // CLIENT NO-TOUCH
-	Closing   bool // close the connection once the replies so far are written
-
-	Commands    uint64   // commands executed for this connection
-	LastCommand *Command // the last one that was found in the table; nil before the first
-	LastActive  int64    // Unix time in milliseconds of the last batch
+	mu struct {
+		sync.Mutex
+		name           string // CLIENT SETNAME
+		libraryName    string // CLIENT SETINFO LIB-NAME
+		libraryVersion string // CLIENT SETINFO LIB-VER
+	}
 }
 
-// Reset returns the connection to the state it was accepted in, as RESET does; identity and
-// counters stay.
-func (c *Client) Reset() {
-	c.Database = 0
-	c.Protocol = 2
-	c.Name = ""
-	c.NoEvict = false
-	c.NoTouch = false
+// Database is the number of the selected database. Any goroutine.
+func (c *Client) Database() int { return int(c.database.Load()) }
+
+// SetDatabase selects a database, whose number must be one that exists.
+func (c *Client) SetDatabase(index int) { c.database.Store(int32(index)) }
+
+// Protocol is the RESP version of the replies. Any goroutine.
+func (c *Client) Protocol() resp.Version {
+	if c.protocol.Load() == int32(resp.RESP3) {
+		return resp.RESP3
+	}
+	return resp.RESP2
+}
+
+// SetProtocol sets the RESP version of the replies from the present command on.
+func (c *Client) SetProtocol(version resp.Version) { c.protocol.Store(int32(version)) }
+
+// Commands is the number of commands executed for the connection. Any goroutine.
+func (c *Client) Commands() uint64 { return c.commands.Load() }
+
+// LastCommand is the last command found in the table, or nil before the first. Any goroutine.
+func (c *Client) LastCommand() *Command { return c.lastCommand.Load() }
+
+// count notes that the owner is about to execute d.
+func (c *Client) count(d *Command, calls uint64) {
+	c.commands.Store(c.commands.Load() + calls)
+	if c.lastCommand.Load() != d {
+		c.lastCommand.Store(d)
+	}
 }

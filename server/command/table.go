@@ -11,25 +11,25 @@ import (
 // Flags are the properties of a command, with the meanings COMMAND INFO gives them.
 type Flags uint32
 
-// The flags.
+// The flags, in the order in which COMMAND INFO lists them.
 const (
 	Write Flags = 1 << iota
 	ReadOnly
 	DenyOOM
 	Admin
-	Fast
+	NoScript
+	Blocking
 	Loading
 	Stale
-	NoScript
+	Fast
 	NoAuth
-	AllowBusy
 	NoMulti
-	Blocking
+	AllowBusy
 	MovableKeys
 )
 
-var flagNames = [...]string{"write", "readonly", "denyoom", "admin", "fast", "loading", "stale",
-	"noscript", "no_auth", "allow_busy", "no_multi", "blocking", "movablekeys"}
+var flagNames = [...]string{"write", "readonly", "denyoom", "admin", "noscript", "blocking", "loading",
+	"stale", "fast", "no_auth", "no_multi", "allow_busy", "movablekeys"}
 
 // Names returns the names of the flags that are set, in the order of their declaration.
 func (f Flags) Names() []string { return namesOf(uint32(f), flagNames[:]) }
@@ -37,21 +37,22 @@ func (f Flags) Names() []string { return namesOf(uint32(f), flagNames[:]) }
 // Categories are the ACL categories of a command.
 type Categories uint32
 
-// The categories.
+// The categories, in the order in which COMMAND INFO lists them. In keeps them apart from the
+// flags of the same name.
 const (
-	Keyspace Categories = 1 << iota
-	Read
-	WriteCategory
-	String
-	Connection
-	AdminCategory
-	FastCategory
-	Slow
-	Dangerous
+	InKeyspace Categories = 1 << iota
+	InRead
+	InWrite
+	InString
+	InAdmin
+	InFast
+	InSlow
+	InDangerous
+	InConnection
 )
 
-var categoryNames = [...]string{"@keyspace", "@read", "@write", "@string", "@connection", "@admin",
-	"@fast", "@slow", "@dangerous"}
+var categoryNames = [...]string{"@keyspace", "@read", "@write", "@string", "@admin", "@fast", "@slow",
+	"@dangerous", "@connection"}
 
 // Names returns the names of the categories that are set, in the order of their declaration.
 func (c Categories) Names() []string { return namesOf(uint32(c), categoryNames[:]) }

@@ -1,0 +1,87 @@
+package command
+
+// The error replies, byte for byte those of Redis 7.0. Each begins with its code and has neither
+// the leading '-' nor the line end.
+const (
+	errSyntax        = "ERR syntax error"
+	errNotInteger    = "ERR value is not an integer or out of range"
+	errNotFloat      = "ERR value is not a valid float"
+	errNaNOrInfinity = "ERR increment would produce NaN or Infinity"
+	errOverflow      = "ERR increment or decrement would overflow"
+	errDecrOverflow  = "ERR decrement would overflow"
+	errOffset        = "ERR offset is out of range"
+	errTooLong       = "ERR string exceeds maximum allowed size (proto-max-bulk-len)"
+	errOutOfMemory   = "OOM command not allowed when used memory > 'maxmemory'."
+	errWrongType     = "WRONGTYPE Operation against a key holding the wrong kind of value"
+	errInvalidCursor = "ERR invalid cursor"
+	errNXAndOthers   = "ERR NX and XX, GT or LT options at the same time are not compatible"
+	errGTAndLT       = "ERR GT and LT options at the same time are not compatible"
+	errNoAuth        = "NOAUTH Authentication required."
+	errOutOfRange    = "ERR value is out of range"
+	errUnknownCause  = "ERR the operation failed for an unknown cause"
+)
+
+// Errors made of parts; %s is the part that varies.
+const (
+	errWrongArity        = "ERR wrong number of arguments for '%s' command"
+	errInvalidExpire     = "ERR invalid expire time in '%s' command"
+	errUnsupportedOption = "ERR Unsupported option %s"
+)
+
+// echoLimit is how much of the client's own words an error repeats, in bytes.
+const echoLimit = 128
+
+// unknownCommand replies that Args[0] is no command, repeating the first words of the call.
+func (c *Context) unknownCommand() {
+	text := append(c.scratch[:0], "ERR unknown command '"...)
+	text = append(text, echo(c.Args[0], echoLimit)...)
+	text = append(text, "', with args beginning with: "...)
+	start := len(text)
+	for _, argument := range c.Args[1:] {
+		room := echoLimit - (len(text) - start)
+		if room <= 0 {
+			break
+		}
+		text = append(text, '\'')
+		text = append(text, echo(argument, room)...)
+		text = append(text, "' "...)
+	}
+	c.errorBytes(text)
+	c.scratch = text[:0]
+}
+
+// unknownSubcommand replies that Args[1] is no subcommand of the container Args[0].
+func (c *Context) unknownSubcommand(container *Command) {
+	text := append(c.scratch[:0], "ERR unknown subcommand '"...)
+	text = append(text, echo(c.Args[1], echoLimit)...)
+	text = append(text, "'. Try "...)
+	start := len(text)
+	text = append(text, container.Name...)
+	upper(text[start:])
+	text = append(text, " HELP."...)
+	c.errorBytes(text)
+	c.scratch = text[:0]
+}
+
+// upper upper-cases the ASCII letters of b in place.
+func upper(b []byte) {
+	for i, letter := range b {
+		if 'a' <= letter && letter <= 'z' {
+			b[i] = letter - ('a' - 'A')
+		}
+	}
+}
+
+// echo cuts an argument for repetition in an error: at limit bytes, and at a zero byte, since
+// Redis formats it as a C string.
+func echo(argument []byte, limit int) []byte {
+	if len(argument) > limit {
+		argument = argument[:limit]
+	}
+	for i, b := range argument {
+		if b == 0 {
+			return argument[:i]
+		}
+	}
+	return argument
+}

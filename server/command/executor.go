@@ -1,0 +1,132 @@
+package command
+
+import "github.com/pyropedb/pyrope/server/resp"
+
+// Serve executes the complete commands at the start of input for client, and appends their
+// replies to c.Out in order. It returns how many bytes of input are done with, and need: how long
+// the rest must grow for the command it begins with to be complete, as far as is known; 0 when the
+// rest is served as it is, since Serve stopped for c.Out to be flushed (ReplyLimit) or the
+// connection to be closed (client.Closing).
+func (c *Context) Serve(client *Client, input []byte) (consumed, need int) {
+	c.begin(client)
+	c.Stats.Batches.add(1)
+	for !client.Closing && (c.ReplyLimit == 0 || len(c.Out) < c.ReplyLimit) {
+		if gathered := c.gatherGets(input[consumed:]); gathered > 0 {
+			consumed += gathered
+			continue
+		}
+		var used int
+		var result resp.Result
+		c.Args, used, result = client.Parser.Next(input[consumed:], c.Args)
+		consumed += used
+		if result == resp.NeedMore {
+			need = client.Parser.Need()
+			break
+		}
+		if result == resp.Malformed {
+			c.error(client.Parser.Err().Text)
+			c.Stats.ErrorReplies.add(1)
+			client.Closing = true
+			break
+		}
+		c.execute()
+	}
+	c.end()
+	return consumed, need
+}
+
+// Execute carries out the command in c.Args for client, for callers that have no bytes to parse.
+func (c *Context) Execute(client *Client) {
+	c.begin(client)
+	c.execute()
+	c.end()
+}
+
+func (c *Context) begin(client *Client) {
+	c.Client = client
+	c.meter = meter{}
+	c.enter()
+}
+
+func (c *Context) end() {
+	c.meter.settle(c.Stats, nil)
+	c.leave()
+	c.Client = nil
+}
+
+// execute carries out the command in c.Args.
+func (c *Context) execute() {
+	client := c.Client
+	d := c.find()
+	if d == nil {
+		c.Stats.ErrorReplies.add(1)
+		return
+	}
+	if !d.accepts(len(c.Args)) {
+		c.reject(d, errWrongArity)
+		return
+	}
+	if client.NeedsAuth && d.Flags&NoAuth == 0 {
+		c.reject(d, errNoAuth)
+		return
+	}
+	c.meter.settle(c.Stats, d)
+	client.count(d, 1)
+	c.command = d
+	c.keyspace = c.State.databases[client.Database()].Keyspace()
+	mark := len(c.Out)
+	d.Handler(c)
+	stats := &c.Stats.Commands[d.index]
+	stats.Calls.add(1)
+	if len(c.Out) > mark && c.Out[mark] == '-' {
+		stats.Failed.add(1)
+		c.Stats.ErrorReplies.add(1)
+	}
+}
+
+// find looks Args up in the table, down to the subcommand; when there is none it replies so and returns nil.
+func (c *Context) find() *Command {
+	d := Lookup(c.Args[0])
+	if d == nil {
+		c.unknownCommand()
+		return nil
+	}
+	if len(d.Subcommands) == 0 || len(c.Args) < 2 {
+		return d
+	}
+	sub := d.Subcommand(c.Args[1])
+	if sub == nil {
+		c.unknownSubcommand(d)
+	}
+	return sub
+}
+
+// reject replies with an error instead of executing d.
+func (c *Context) reject(d *Command, text string) {
+	if text == errWrongArity {
+		c.errorf(text, d.fullName)
+	} else {
+		c.error(text)
+	}
+	c.Stats.Commands[d.index].Rejected.add(1)
+	c.Stats.ErrorReplies.add(1)
+}
+
+// meter charges time to commands. It reads the clock only when the command changes from one to
+// the next, so that a pipeline of equal commands pays for two readings.
+type meter struct {
+	command *Command // the one that time is charged to; nil between batches
+	last    int64    // when its run began
+}
+
+// settle charges the time so far to the present command, if next is another one.
+func (m *meter) settle(stats *Stats, next *Command) {
+	if m.command == next {
+		return
+	}
+	now := monotonic()
+	if m.command != nil {
+		stats.Commands[m.command.index].Nanoseconds.add(uint64(now - m.last))
+	}
+	m.command, m.last = next, now
+}

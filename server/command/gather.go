@@ -1,0 +1,162 @@
+package command
+
+import (
+	"encoding/binary"
+
+	"github.com/pyropedb/pyrope/server/resp"
+	"github.com/pyropedb/pyrope/tsavorite"
+)
+
+// A run of pipelined GETs is scattered and gathered: the keys are cut straight out of the input,
+// read in one Session.ReadBatch (cache misses overlap, cold keys are fetched in one submission),
+// and each reply is appended by the reader as the engine delivers it, in request order.
+
+const (
+	gatherMaxKeys    = 1024    // keys of one batch
+	gatherMinKeys    = 16      // and never less, however large the values
+	gatherReplyBytes = 4 << 20 // what the replies of a batch should not exceed, judged by the batch before
+)
+
+// gatherer is the Context's part of a batch of reads.
+type gatherer struct {
+	keys  []tsavorite.Key
+	limit int // keys a batch may have at present; 0 before the first
+	valueReader
+}
+
+// valueReader is a Reader that appends each value to the reply buffer.
+type valueReader struct {
+	context      *Context
+	hits, misses uint64
+	errors       uint64
+	nullForType  bool // a key of another kind reads as null, as MGET wants it, rather than as an error
+}
+
+// Read appends one reply. The record's bytes are copied once, from the log page to the buffer.
+func (r *valueReader) Read(_ uint64, status tsavorite.Status, record tsavorite.Record) {
+	c := r.context
+	switch {
+	case status == tsavorite.Found && record.Kind == kindString:
+		r.hits++
+		c.Out = resp.AppendBulk(c.Out, record.Value)
+	case status == tsavorite.Found && !r.nullForType:
+		r.errors++
+		c.error(errWrongType)
+	case status == tsavorite.StatusError:
+		r.errors++
+		c.failedBy(c.Session.Err())
+	default:
+		r.misses++
+		c.null()
+	}
+}
+
+// begin makes the reader ready for a new run of reads.
+func (g *gatherer) begin(c *Context, nullForType bool) {
+	g.valueReader = valueReader{context: c, nullForType: nullForType}
+	g.keys = g.keys[:0]
+	if g.limit == 0 {
+		g.limit = gatherMaxKeys
+	}
+}
+
+// read reads the keys collected so far and empties the list.
+func (g *gatherer) read() {
+	c := g.context
+	mark := len(c.Out)
+	if len(g.keys) == 1 {
+		c.Session.Read(g.keys[0], 0, &g.valueReader)
+	} else {
+		c.Session.ReadBatch(g.keys, &g.valueReader)
+		c.Stats.GatheredReads.add(uint64(len(g.keys)))
+	}
+	average := (len(c.Out)-mark)/len(g.keys) + 1
+	g.limit = min(max(gatherReplyBytes/average, gatherMinKeys), gatherMaxKeys)
+	g.keys = g.keys[:0]
+}
+
+// end counts what the run found.
+func (g *gatherer) end() {
+	g.context.Stats.Hits.add(g.hits)
+	g.context.Stats.Misses.add(g.misses)
+}
+
+// gatherGets executes the plain GETs that input begins with, and returns the length of their
+// requests: 0 when there is none in the usual form, which leaves it to the parser.
+func (c *Context) gatherGets(input []byte) (consumed int) {
+	key, used := scanGet(input)
+	if used == 0 || c.Client.NeedsAuth {
+		return 0
+	}
+	c.meter.settle(c.Stats, getCommand)
+	g := &c.gather
+	g.begin(c, false)
+	c.keyspace = c.State.databases[c.Client.Database()].Keyspace()
+	limit := g.limit
+	if !c.State.ScatterGather.Load() {
+		limit = 1
+	}
+	for {
+		g.keys = append(g.keys, c.key(key))
+		consumed += used
+		if len(g.keys) == limit {
+			break
+		}
+		if key, used = scanGet(input[consumed:]); used == 0 {
+			break
+		}
+	}
+	count := uint64(len(g.keys))
+	g.read()
+	g.end()
+	stats := &c.Stats.Commands[getCommand.index]
+	stats.Calls.add(count)
+	if g.errors > 0 {
+		stats.Failed.add(g.errors)
+		c.Stats.ErrorReplies.add(g.errors)
+	}
+	c.Client.count(getCommand, count)
+	return consumed
+}
+
+// getPrefix is how a GET begins on the wire, up to the length of its key.
+const getPrefix = "*2\r\n$3\r\nGET\r\n$"
+
+var (
+	getPrefixHead = binary.LittleEndian.Uint64([]byte(getPrefix[:8]))
+	getPrefixName = binary.LittleEndian.Uint64([]byte(getPrefix[8:] + "\x00\x00"))
+)
+
+// maxKeyDigits bounds a key's length in scanGet; longer ones take the parser's way.
+const maxKeyDigits = 6
+
+// scanGet returns the key and the length of a complete GET at the start of input, or 0 if it is
+// anything else: incomplete, another command, or written in a form that only the parser judges.
+func scanGet(input []byte) (key []byte, used int) {
+	const (
+		nameMask   = 1<<48 - 1
+		lowerCases = 0x202020 // the case bits of the three letters
+	)
+	if len(input) < 16 || binary.LittleEndian.Uint64(input) != getPrefixHead ||
+		(binary.LittleEndian.Uint64(input[8:])&nameMask)&^lowerCases != getPrefixName {
+		return nil, 0
+	}
+	position, length := len(getPrefix), 0
+	for ; position < len(input) && input[position]-'0' <= 9; position++ {
+		if position == len(getPrefix)+maxKeyDigits {
+			return nil, 0
+		}
+		length = length*10 + int(input[position]-'0')
+	}
+	digits := position - len(getPrefix)
+	if digits == 0 || digits > 1 && input[len(getPrefix)] == '0' {
+		return nil, 0
+	}
+	start := position + 2
+	end := start + length
+	if end+2 > len(input) || input[position] != '\r' || input[position+1] != '\n' ||
+		input[end] != '\r' || input[end+1] != '\n' {
+		return nil, 0
+	}
+	return input[start:end:end], end + 2
+}

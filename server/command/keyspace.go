@@ -1,0 +1,70 @@
+package command
+
+import (
+	"math"
+	"sync/atomic"
+
+	"github.com/pyropedb/pyrope/tsavorite"
+)
+
+// Keyspace is the content of a logical database between two flushes: the engine namespace its
+// records live in, and what is known about their number. A flush puts a new one in its place, so
+// a writer that is still busy with the old one counts where it writes.
+type Keyspace struct {
+	Namespace uint32
+
+	_                [60]byte // the counters change often; the namespace is read by every command
+	live             atomic.Int64
+	blind            atomic.Bool  // a write did not learn whether its key existed
+	earliestDeadline atomic.Int64 // of all deadlines ever given to a key, in Unix milliseconds
+}
+
+func newKeyspace(namespace uint32) *Keyspace {
+	k := &Keyspace{Namespace: namespace}
+	k.earliestDeadline.Store(math.MaxInt64)
+	return k
+}
+
+// Count returns the number of live keys as far as the statuses of the verbs told. It is exact
+// until a blind write, or until the first deadline passes: an expired key leaves in silence.
+func (k *Keyspace) Count(nowMilliseconds int64) (count int64, exact bool) {
+	exact = !k.blind.Load() && nowMilliseconds < k.earliestDeadline.Load()
+	return max(k.live.Load(), 0), exact
+}
+
+// HasDeadlines reports whether any key was ever given a deadline here.
+func (k *Keyspace) HasDeadlines() bool { return k.earliestDeadline.Load() != math.MaxInt64 }
+
+// note counts what a verb's status says about the number of keys.
+func (k *Keyspace) note(status tsavorite.Status) {
+	switch status {
+	case tsavorite.Created:
+		k.live.Add(1)
+	case tsavorite.Deleted:
+		k.live.Add(-1)
+	case tsavorite.Blind:
+		if !k.blind.Load() {
+			k.blind.Store(true)
+		}
+	}
+}
+
+// noteDeadline records that a key is about to get a deadline. It comes before the write: a reader
+// of Count that sees the key sees the deadline too.
+func (k *Keyspace) noteDeadline(deadline int64) {
+	for deadline != 0 {
+		earliest := k.earliestDeadline.Load()
+		if deadline >= earliest || k.earliestDeadline.CompareAndSwap(earliest, deadline) {
+			return
+		}
+	}
+}
+
+// Database is one of the numbered databases. Its keyspace is read by every command and replaced
+// by FLUSHDB and FLUSHALL.
+type Database struct {
+	keyspace atomic.Pointer[Keyspace]
+}
+
+// Keyspace returns the present content of the database.
+func (d *Database) Keyspace() *Keyspace { return d.keyspace.Load() }
