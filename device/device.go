@@ -9,7 +9,7 @@
 // A Device hands out Queues. A queue belongs to one goroutine at a time: it submits a slice of
 // requests in one call and later polls for the ones that are done, in bulk. No goroutine, channel
 // or allocation stands behind a request of a kernel ring. Implementations live one package each
-// below this one; Open chooses among them. Package devicetest holds the contract as a test.
+// below this one; package open chooses among them. Package devicetest holds the contract as a test.
 //
 // Contract, cited by tests as D1 to D8:
 //
@@ -26,15 +26,6 @@
 //	D8  After Sync returns nil, every write that had completed before the call survives a crash.
 package device
 
-import "errors"
-
-// Sentinel errors of this layer; tested with errors.Is.
-var (
-	ErrUnaligned = errors.New("device: address, length or memory is not a multiple of the sector size")
-	ErrTruncated = errors.New("device: address lies below the truncated part")
-	ErrClosed    = errors.New("device: closed")
-)
-
 // Op is what a request does.
 type Op uint8
 
@@ -43,6 +34,14 @@ const (
 	OpRead Op = iota
 	OpWrite
 )
+
+// String returns "read" or "write".
+func (o Op) String() string {
+	if o == OpWrite {
+		return "write"
+	}
+	return "read"
+}
 
 // Request is one read or write. The submitter owns it and its buffer, keeps both reachable and
 // untouched from Submit until Poll hands the request back, and may then reuse it. Buffers come
@@ -86,10 +85,15 @@ type Queue interface {
 	// Poll stores completed requests in done and returns how many. With wait it blocks until at
 	// least one is there, unless none is in flight. done must not be empty.
 	Poll(done []*Request, wait bool) int
+	// SubmitAndPoll does what Submit and then Poll do, in one system call where the device can:
+	// the loop of a reader that refills whatever came back.
+	SubmitAndPoll(batch, done []*Request, wait bool) int
 	// InFlight is the number of requests submitted and not yet handed back by Poll.
 	InFlight() int
-	// EventFD is a descriptor that becomes readable when completions arrive, for an epoll set
-	// (edge triggered), or -1 where the device has none.
+	// EventFD is a descriptor that becomes readable when completions arrive, for an epoll set, or
+	// -1 where the device has none (devices that complete within Submit need none). It is to be
+	// watched edge triggered: nobody reads it, and queues may share it. Only requests submitted after
+	// the first call of EventFD are certain to be announced.
 	EventFD() int
 	// Close waits for what is in flight and frees the queue (D7).
 	Close() error

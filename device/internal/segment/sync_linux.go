@@ -1,0 +1,16 @@
+package segment
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// syncFile makes data and size durable, but not the times.
+func syncFile(file *os.File) error {
+	for {
+		if err := unix.Fdatasync(int(file.Fd())); err != unix.EINTR {
+			return err
+		}
+	}
+}

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package segment
+
+import "os"
+
+func syncFile(file *os.File) error { return file.Sync() }
