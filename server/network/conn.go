@@ -1,6 +1,9 @@
 package network
 
 import (
+	"math"
+	"net"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -12,8 +15,9 @@ type Conn struct {
 	ID uint64
 	// State belongs to the Handler.
 	State any
-	// Out is where replies are appended. The server sends and empties it after Serve; while a
-	// connection is at rest it is nil. An in-memory connection's caller takes it itself.
+	// Out is where replies are appended; what is there already, output the peer has not taken yet
+	// included, stays. The server sends and empties it after Serve, and nothing is kept at rest.
+	// An in-memory connection's caller takes it itself.
 	Out []byte
 	// NeedBytes tells how long the input must be before Serve can make progress; 0 means any
 	// longer. The server clears it before each Serve and does not call again with less.
@@ -22,13 +26,26 @@ type Conn struct {
 	// bound. It starts as Options.OutputHardBytes.
 	OutputHardBytes int
 
-	outputSoftBytes int
-	remote, local   string
-	created         time.Time
-	closeAfterReply bool
-	killed          atomic.Bool
+	server        *Server // nil in memory
+	remote, local string
+	created       time.Time
 
-	lastInteraction atomic.Int64 // nanoseconds since created
+	closeAfterReply bool
+	endOfInput      bool   // nothing more is read: the peer has sent its last byte, or the server closes
+	sent            int    // how much of Out the kernel has taken
+	fullAt          int    // the length of Out at which OutputFull says stop
+	input           []byte // an incomplete request, or what was left unserved because of N7
+
+	socket   socket   // descriptor and loop, on the event loop path
+	stream   net.Conn // the connection, on the goroutine path
+	killed   atomic.Bool
+	detached atomic.Bool // N4; the store that ends it publishes all fields to the loop, which loads it
+
+	// mu guards the descriptor against being closed, and its number reused, under a Kill.
+	mu     sync.Mutex
+	closed bool // guarded by mu
+
+	lastInteraction atomic.Int64 // nanoseconds since the server's start
 	bytesIn         atomic.Uint64
 	bytesOut        atomic.Uint64
 	inputBytes      atomic.Int64
@@ -39,10 +56,8 @@ type Conn struct {
 // NewInMemory returns a connection without a socket, for a client in the same process: the caller
 // calls Worker.Serve itself and takes Out. id comes from Server.NextID; name stands for both addresses.
 func NewInMemory(id uint64, name string) *Conn {
-	return &Conn{ID: id, remote: name, local: name, created: time.Now(), outputSoftBytes: maxInt}
+	return &Conn{ID: id, remote: name, local: name, created: time.Now(), fullAt: math.MaxInt}
 }
-
-const maxInt = int(^uint(0) >> 1)
 
 // RemoteAddress is the peer's address as host:port, or path:0 for a unix socket. Any goroutine.
 func (c *Conn) RemoteAddress() string { return c.remote }
@@ -55,7 +70,10 @@ func (c *Conn) Created() time.Time { return c.created }
 
 // LastInteraction is when bytes last came in, to the precision of one turn of the loop. Any goroutine.
 func (c *Conn) LastInteraction() time.Time {
-	return c.created.Add(time.Duration(c.lastInteraction.Load()))
+	if c.server == nil {
+		return c.created
+	}
+	return c.server.started.Add(time.Duration(c.lastInteraction.Load()))
 }
 
 // BytesIn is the number of bytes read from the peer. Any goroutine.
@@ -73,8 +91,8 @@ func (c *Conn) InputCapacity() int { return int(c.inputCapacity.Load()) }
 // OutputBytes is the length of the output the peer has not taken yet. Any goroutine.
 func (c *Conn) OutputBytes() int { return int(c.outputBytes.Load()) }
 
-// OutputFull tells Serve to stop between two requests and let the output drain (N7).
-func (c *Conn) OutputFull() bool { return len(c.Out) >= c.outputSoftBytes }
+// OutputFull tells Serve to stop between two requests, so that what it has appended can be sent.
+func (c *Conn) OutputFull() bool { return len(c.Out) >= c.fullAt }
 
 // CloseAfterReply closes the connection once Out is sent. Input behind it is not served.
 func (c *Conn) CloseAfterReply() { c.closeAfterReply = true }
@@ -85,5 +103,48 @@ func (c *Conn) Closing() bool { return c.closeAfterReply }
 // Killed tells whether Kill was called; a handler that waits for long looks from time to time. Any goroutine.
 func (c *Conn) Killed() bool { return c.killed.Load() }
 
-// Kill closes the connection without regard to what it still has to say. Any goroutine.
-func (c *Conn) Kill() { c.killed.Store(true) }
+// Kill closes the connection without regard to what it still has to say: at once, or, when a
+// request is being served, after that. Any goroutine.
+func (c *Conn) Kill() {
+	c.killed.Store(true)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closed && c.server != nil {
+		c.interrupt()
+	}
+}
+
+// unsentBytes is the length of the output the kernel has not taken.
+func (c *Conn) unsentBytes() int { return len(c.Out) - c.sent }
+
+// flush sends what it can of Out without waiting, lends the emptied buffer back to r, and tells
+// whether the connection may live on.
+func (c *Conn) flush(r *runner) (alive bool) {
+	if c.unsentBytes() > 0 {
+		n, err := c.send(c.Out[c.sent:])
+		c.sent += n
+		c.bytesOut.Store(c.bytesOut.Load() + uint64(n))
+		if err != nil {
+			return false
+		}
+	}
+	unsent := c.unsentBytes()
+	if unsent == 0 {
+		r.takeOutput(c)
+	}
+	if int64(unsent) != c.outputBytes.Load() {
+		c.outputBytes.Store(int64(unsent))
+	}
+	return c.OutputHardBytes == 0 || unsent <= c.OutputHardBytes
+}
+
+// noteInput publishes the size of the kept input.
+func (c *Conn) noteInput() {
+	if int64(cap(c.input)) != c.inputCapacity.Load() || int64(len(c.input)) != c.inputBytes.Load() {
+		c.inputBytes.Store(int64(len(c.input)))
+		c.inputCapacity.Store(int64(cap(c.input)))
+	}
+}
+
+// over tells whether nothing more will be read from the connection.
+func (c *Conn) over() bool { return c.closeAfterReply || c.endOfInput }

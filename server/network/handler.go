@@ -19,7 +19,7 @@ type Worker interface {
 	// how many bytes it used up. It stops early after CloseAfterReply and when c.OutputFull says
 	// so, between two requests. Bytes not used come again, with more behind them, in the next
 	// call; when the rest is an incomplete request whose least size is known, Serve says so in
-	// c.NeedBytes. input is valid until Serve returns (N3), and belongs to the caller: Serve must
+	// c.NeedBytes, counted from the first unused byte. input is valid until Serve returns (N3), and belongs to the caller: Serve must
 	// not write to it.
 	Serve(c *Conn, input []byte) (consumed int)
 	// Close releases the worker; Serve is not called again.

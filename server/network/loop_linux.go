@@ -1,0 +1,320 @@
+package network
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"syscall"
+	"time"
+	"unsafe"
+)
+
+// loopsSupported tells whether the platform has event loops.
+const loopsSupported = true
+
+// loop is one epoll set and the connections watched by it. One goroutine at a time drives it.
+// Watching is level triggered: an event that is not acted upon comes again, to whoever waits next.
+type loop struct {
+	server      *Server
+	epoll       int // descriptor of the epoll set
+	wake        int // descriptor of the eventfd that ends a wait
+	listeners   []*loopListener
+	connections atomic.Int32 // attached or detached; what new connections are spread by
+}
+
+// Marks in the Pad field of an event. Those of connections are the low 31 bits of their ID, so
+// that an event for a descriptor's former user is not taken for its present one's.
+const (
+	markWake          = -1
+	markFirstListener = -2 // and downward
+)
+
+func connMark(c *Conn) int32 { return int32(c.ID & (1<<31 - 1)) }
+
+// startLoops opens the loops, gives the listeners to the first and starts them.
+func (s *Server) startLoops() error {
+	for range s.options.Loops {
+		l, err := newLoop(s)
+		if err != nil {
+			return fmt.Errorf("cannot open an event loop: %w", err)
+		}
+		s.loops = append(s.loops, l)
+	}
+	for i, listener := range s.listeners {
+		if err := s.loops[0].listen(listener, markFirstListener-i); err != nil {
+			return fmt.Errorf("cannot watch %s: %w", s.addresses[i], err)
+		}
+	}
+	for _, l := range s.loops {
+		s.goroutines.Add(1)
+		go l.run(newRunner(s))
+	}
+	return nil
+}
+
+func newLoop(s *Server) (*loop, error) {
+	epoll, err := syscall.EpollCreate1(syscall.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, err
+	}
+	wake, _, errno := syscall.Syscall(syscall.SYS_EVENTFD2, 0, syscall.O_CLOEXEC|syscall.O_NONBLOCK, 0)
+	if errno != 0 {
+		return nil, errors.Join(errno, syscall.Close(epoll))
+	}
+	l := &loop{server: s, epoll: epoll, wake: int(wake)}
+	if err := l.watch(syscall.EPOLL_CTL_ADD, l.wake, syscall.EPOLLIN, markWake); err != nil {
+		return nil, errors.Join(err, l.close())
+	}
+	return l, nil
+}
+
+// watch changes what the epoll set watches of a descriptor.
+func (l *loop) watch(operation, descriptor int, events uint32, mark int32) error {
+	event := syscall.EpollEvent{Events: events, Fd: int32(descriptor), Pad: mark}
+	_, _, errno := syscall.RawSyscall6(syscall.SYS_EPOLL_CTL, uintptr(l.epoll), uintptr(operation),
+		uintptr(descriptor), uintptr(unsafe.Pointer(&event)), 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// stopLoops ends the loops, waits for all goroutines of the server and closes the descriptors.
+func (s *Server) stopLoops() error {
+	var problems []error
+	for _, l := range s.loops {
+		if _, err := syscall.Write(l.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0}); err != nil {
+			problems = append(problems, err)
+		}
+	}
+	s.goroutines.Wait()
+	for _, l := range s.loops {
+		problems = append(problems, l.close())
+	}
+	return errors.Join(problems...)
+}
+
+func (l *loop) close() error {
+	problems := []error{syscall.Close(l.wake), syscall.Close(l.epoll)}
+	for _, listener := range l.listeners {
+		problems = append(problems, syscall.Close(listener.descriptor))
+	}
+	return errors.Join(problems...)
+}
+
+// maxEvents is how many ready connections one wait returns.
+const maxEvents = 256
+
+// run drives the loop until the server closes or the runner hands the loop off; then it ends as
+// the goroutine of one connection.
+func (l *loop) run(r *runner) {
+	defer l.server.goroutines.Done()
+	r.loop = l
+	var events [maxEvents]syscall.EpollEvent
+	for !l.server.closing.Load() {
+		count := l.wait(&events)
+		now := time.Now()
+		for i := range count {
+			if l.event(r, &events[i], now); r.loop == nil {
+				l.server.putRunner(r)
+				return
+			}
+		}
+	}
+	l.finish(r)
+	l.server.putRunner(r)
+}
+
+// wait returns what is ready, and waits if nothing is. The first look does not tell Go's scheduler
+// of the call; only a wait gives the scheduler the processor.
+func (l *loop) wait(events *[maxEvents]syscall.EpollEvent) int {
+	count, _, errno := syscall.RawSyscall6(syscall.SYS_EPOLL_PWAIT, uintptr(l.epoll),
+		uintptr(unsafe.Pointer(events)), maxEvents, 0, 0, 0)
+	for errno != 0 || count == 0 {
+		forever := -1
+		count, _, errno = syscall.Syscall6(syscall.SYS_EPOLL_PWAIT, uintptr(l.epoll),
+			uintptr(unsafe.Pointer(events)), maxEvents, uintptr(forever), 0, 0)
+		if errno != 0 && errno != syscall.EINTR {
+			panic("BUG: the epoll set of a loop is gone: " + errno.Error())
+		}
+	}
+	return int(count)
+}
+
+// event acts upon one ready descriptor.
+func (l *loop) event(r *runner, e *syscall.EpollEvent, now time.Time) {
+	switch {
+	case e.Pad >= 0:
+		c := l.server.table.load(int(e.Fd))
+		if c == nil || connMark(c) != e.Pad || c.detached.Load() {
+			return // an event from before it closed
+		}
+		if c.killed.Load() {
+			l.drop(c)
+			return
+		}
+		if c.socket.interest&syscall.EPOLLIN == 0 || e.Events&syscall.EPOLLOUT != 0 {
+			l.drain(r, c, e.Events&syscall.EPOLLHUP != 0) // input is reported again
+			return
+		}
+		l.receive(r, c, now)
+	case e.Pad == markWake:
+		var count [8]byte
+		_, _ = syscall.Read(l.wake, count[:]) // empty when another wake was read with it
+	default:
+		l.accept(r, l.listeners[markFirstListener-e.Pad])
+	}
+}
+
+// receive reads what the socket has delivered and serves it as one batch.
+func (l *loop) receive(r *runner, c *Conn, now time.Time) {
+	buffer, filled, own := r.window(c)
+	n, errno := c.socket.read(buffer[filled:])
+	switch {
+	case errno == syscall.EAGAIN || errno == syscall.EINTR:
+		return
+	case errno != 0:
+		l.drop(c)
+		return
+	case n == 0:
+		c.endOfInput = true
+		l.settle(r, c, true)
+		return
+	}
+	c.bytesIn.Store(c.bytesIn.Load() + uint64(n))
+	c.touch(now)
+	r.conn = c
+	rest, alive := r.turn(c, buffer[:filled+n])
+	r.conn = nil
+	l.settle(r, c, alive && r.keep(c, rest, own))
+}
+
+// drain sends more of what the peer had no room for, and once it may, serves what it had to leave.
+func (l *loop) drain(r *runner, c *Conn, hungUp bool) {
+	if !c.flush(r) || hungUp && c.unsentBytes() > 0 {
+		l.drop(c)
+		return
+	}
+	r.conn = c
+	rest, alive := r.turn(c, c.input)
+	r.conn = nil
+	l.settle(r, c, alive && r.keep(c, rest, true))
+}
+
+// settle decides how a connection goes on after a batch, in the loop or handed off.
+func (l *loop) settle(r *runner, c *Conn, alive bool) {
+	switch {
+	case !alive || c.killed.Load() || c.over() && c.unsentBytes() == 0:
+		l.drop(c)
+	case r.loop == nil:
+		l.attach(r, c)
+	case l.interest(c) != c.socket.interest:
+		c.socket.interest = l.interest(c)
+		if err := l.watch(syscall.EPOLL_CTL_MOD, c.socket.descriptor, c.socket.interest, connMark(c)); err != nil {
+			l.drop(c)
+		}
+	}
+}
+
+// interest is what to watch a connection for: input, unless too much output is unsent (N7), and
+// room for output when any is.
+func (l *loop) interest(c *Conn) uint32 {
+	var events uint32
+	if !c.over() && c.unsentBytes() < l.server.options.OutputSoftBytes {
+		events |= syscall.EPOLLIN
+	}
+	if c.unsentBytes() > 0 {
+		events |= syscall.EPOLLOUT
+	}
+	return events
+}
+
+// attach puts a connection the caller owns into the epoll set, and with that into the hands of the
+// loop's goroutine; when the server closes, it ends the connection instead.
+func (l *loop) attach(r *runner, c *Conn) {
+	c.socket.interest = l.interest(c)
+	events, mark := c.socket.interest, connMark(c)
+	l.server.mu.Lock()
+	if !l.server.closing.Load() {
+		c.detached.Store(false)
+		// From here on the connection belongs to the loop, unless it cannot be watched.
+		if err := l.watch(syscall.EPOLL_CTL_ADD, c.socket.descriptor, events, mark); err == nil {
+			l.server.mu.Unlock()
+			return
+		}
+		c.detached.Store(true)
+	}
+	l.server.mu.Unlock()
+	l.finishConn(r, c, time.Now().Add(closeGrace))
+}
+
+// drop closes a connection.
+func (l *loop) drop(c *Conn) {
+	l.server.table.store(c.socket.descriptor, nil)
+	l.connections.Add(-1)
+	l.server.closeConn(c)
+}
+
+// handOff is what a worker calls before it waits (N5).
+func (r *runner) handOff() {
+	l, c := r.loop, r.conn
+	if l == nil || c == nil {
+		return
+	}
+	r.loop = nil
+	c.detached.Store(true)
+	if err := l.watch(syscall.EPOLL_CTL_DEL, c.socket.descriptor, 0, 0); err != nil {
+		panic("BUG: a connection was not watched by its loop: " + err.Error())
+	}
+	l.server.goroutines.Add(1)
+	go l.run(l.server.takeRunner())
+}
+
+// finish ends the connections that are attached to the loop when the server closes.
+func (l *loop) finish(r *runner) {
+	r.loop = nil // Serve may wait as it likes now
+	deadline := time.Now().Add(closeGrace)
+	// Whoever attaches a connection has seen closing, or was done before this.
+	l.server.mu.Lock()
+	var mine []*Conn
+	l.server.table.each(func(c *Conn) {
+		if c.socket.loop == l && !c.detached.Load() {
+			mine = append(mine, c)
+		}
+	})
+	l.server.mu.Unlock()
+	for _, c := range mine {
+		l.finishConn(r, c, deadline)
+	}
+}
+
+// finishConn serves what was read and sends what the peer takes until the deadline, then closes.
+func (l *loop) finishConn(r *runner, c *Conn, deadline time.Time) {
+	c.endOfInput = true
+	for c.unsentBytes() > 0 && !c.killed.Load() && waitWritable(c.socket.descriptor, time.Until(deadline)) {
+		if !c.flush(r) {
+			break
+		}
+		rest, alive := r.turn(c, c.input)
+		if !alive || !r.keep(c, rest, true) {
+			break
+		}
+	}
+	l.drop(c)
+}
+
+// waitWritable waits for a socket to take output, not longer than timeout.
+func waitWritable(descriptor int, timeout time.Duration) bool {
+	type pollDescriptor struct {
+		descriptor      int32
+		events, arrived int16
+	}
+	const pollOut = 4
+	entry := pollDescriptor{descriptor: int32(descriptor), events: pollOut}
+	limit := syscall.NsecToTimespec(int64(max(timeout, 0)))
+	count, _, errno := syscall.Syscall6(syscall.SYS_PPOLL, uintptr(unsafe.Pointer(&entry)), 1,
+		uintptr(unsafe.Pointer(&limit)), 0, 0, 0)
+	runtime.KeepAlive(&limit)
+	return errno == 0 && count == 1 || errno == syscall.EINTR
+}

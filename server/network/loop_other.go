@@ -1,0 +1,40 @@
+//go:build !linux
+
+package network
+
+import (
+	"syscall"
+	"time"
+)
+
+// Elsewhere than on Linux there are no event loops: every connection has a goroutine.
+
+const loopsSupported = false
+
+type (
+	loop   struct{}
+	socket struct{}
+	table  struct{}
+)
+
+func (s *Server) startLoops() error { return nil }
+
+// stopLoops waits for all goroutines of the server.
+func (s *Server) stopLoops() error {
+	s.goroutines.Wait()
+	return nil
+}
+
+// handOff does nothing: the connection's goroutine may wait.
+func (r *runner) handOff() {}
+
+func (c *Conn) send(data []byte) (int, error) { return c.stream.Write(data) }
+
+func (c *Conn) interrupt() { _ = c.stream.Close() }
+
+func (c *Conn) closeSocket() { _ = c.stream.Close() }
+
+// prepareListener leaves socket options to package net.
+func prepareListener(time.Duration) func(network, address string, raw syscall.RawConn) error {
+	return nil
+}

@@ -1,0 +1,82 @@
+package network
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"runtime"
+	"time"
+)
+
+// Options says where a Server listens and how much its connections may hold.
+type Options struct {
+	// Addresses are the TCP addresses to listen on, as host:port. An empty host stands for every
+	// interface, port 0 for any free port. None: no TCP.
+	Addresses []string
+	// UnixSocket is the path of a unix socket to listen on. Empty: none. A socket file left over
+	// from an earlier process is replaced.
+	UnixSocket string
+	// UnixSocketMode is the permission of the socket file. 0: what the umask leaves.
+	UnixSocketMode fs.FileMode
+	// Loops is the number of event loops. 0: one a core. Ignored where there are none.
+	Loops int
+	// Goroutines gives each connection a goroutine of its own even where there are event loops.
+	Goroutines bool
+	// ReadBufferBytes is how much of what a socket has delivered is read and served as one batch.
+	// 0: 128 KiB. At least 4 KiB.
+	ReadBufferBytes int
+	// OutputSoftBytes is the unsent output above which a connection is no longer served (N7).
+	// 0: 64 MiB, so that a client may send a long pipeline before it reads the first reply.
+	OutputSoftBytes int
+	// OutputHardBytes is the unsent output above which a connection is dropped. 0: no bound.
+	OutputHardBytes int
+	// InputHardBytes is the size an incomplete request may reach before its connection is
+	// dropped. 0: 1 GiB.
+	InputHardBytes int
+	// KeepAlive is the idle time before the kernel probes a TCP peer. 0: 300 s. Negative: no probes.
+	KeepAlive time.Duration
+}
+
+func (o Options) withDefaults() Options {
+	if o.Loops == 0 {
+		o.Loops = runtime.NumCPU()
+	}
+	if o.ReadBufferBytes == 0 {
+		o.ReadBufferBytes = 128 << 10
+	}
+	if o.OutputSoftBytes == 0 {
+		o.OutputSoftBytes = 64 << 20
+	}
+	if o.InputHardBytes == 0 {
+		o.InputHardBytes = 1 << 30
+	}
+	if o.KeepAlive == 0 {
+		o.KeepAlive = 300 * time.Second
+	}
+	return o
+}
+
+// Validate says what is wrong with the options, or returns nil.
+func (o Options) Validate() error {
+	var problems []error
+	for _, address := range o.Addresses {
+		if _, _, err := net.SplitHostPort(address); err != nil {
+			problems = append(problems, fmt.Errorf("cannot listen on %q, want host:port: %w", address, err))
+		}
+	}
+	if o.Loops < 0 || o.Loops > 1024 {
+		problems = append(problems, fmt.Errorf("cannot run %d event loops, want 0 to 1024", o.Loops))
+	}
+	if o.ReadBufferBytes != 0 && o.ReadBufferBytes < minReadBufferBytes {
+		problems = append(problems, fmt.Errorf("cannot use a read buffer of %d bytes, want at least %d",
+			o.ReadBufferBytes, minReadBufferBytes))
+	}
+	if o.OutputSoftBytes < 0 || o.OutputHardBytes < 0 || o.InputHardBytes < 0 {
+		problems = append(problems, fmt.Errorf("cannot bound buffers by %d, %d and %d bytes, want 0 or more",
+			o.OutputSoftBytes, o.OutputHardBytes, o.InputHardBytes))
+	}
+	return errors.Join(problems...)
+}
+
+const minReadBufferBytes = 4 << 10

@@ -1,0 +1,128 @@
+package network
+
+// runner is what one executing goroutine has: a worker and the buffers that the connections it
+// serves need only for the moment. A loop's goroutine has one and takes it along when it hands the
+// loop off (N2, N3); a connection's own goroutine borrows one a batch.
+type runner struct {
+	server *Server
+	worker Worker
+	in     []byte // the read buffer; full length
+	out    []byte // lent to the connection being served; empty
+	spare  []byte // an input buffer given back by a connection; empty
+
+	loop *loop // the loop this runner drives; nil once handed off
+	conn *Conn // the connection being served by the loop
+}
+
+const (
+	// batchOutputBytes is how much one Serve appends before OutputFull asks it to let it be sent.
+	batchOutputBytes = 1 << 20
+	// maxIdleBufferBytes is the largest buffer a runner keeps for reuse.
+	maxIdleBufferBytes = 1 << 20
+	// smallInputBytes is the largest rest of a batch that is copied before the next one in the
+	// runner's read buffer; more of it stays in the connection's own buffer and grows there.
+	smallInputBytes = 16 << 10
+	// minInputBytes is the smallest buffer a connection gets for an incomplete request.
+	minInputBytes = 512
+)
+
+func newRunner(s *Server) *runner {
+	r := &runner{server: s, in: make([]byte, s.options.ReadBufferBytes)}
+	r.worker = s.handler.NewWorker(r.handOff)
+	return r
+}
+
+// turn serves input: what was read, with what was left of the batch before at its start. It
+// returns what stays unserved, and whether the connection may live on.
+func (r *runner) turn(c *Conn, input []byte) (rest []byte, alive bool) {
+	for !c.closeAfterReply && len(input) > 0 && len(input) >= c.NeedBytes &&
+		c.unsentBytes() < r.server.options.OutputSoftBytes {
+		r.lendOutput(c)
+		c.NeedBytes = 0
+		c.fullAt = len(c.Out) + batchOutputBytes
+		consumed := r.worker.Serve(c, input)
+		if consumed < 0 || consumed > len(input) {
+			panic("BUG: Serve says it used more than its input")
+		}
+		input = input[consumed:]
+		full := c.OutputFull()
+		if !c.flush(r) || c.killed.Load() {
+			return nil, false
+		}
+		if !full {
+			break
+		}
+	}
+	return input, true
+}
+
+// window returns the memory to read into: behind filled bytes that are there already.
+func (r *runner) window(c *Conn) (buffer []byte, filled int, own bool) {
+	switch length := len(c.input); {
+	case length == 0:
+		return r.in, 0, false
+	case length <= smallInputBytes && length < len(r.in)/2 && c.NeedBytes <= len(r.in):
+		return r.in, copy(r.in, c.input), false
+	}
+	length, room := len(c.input), cap(c.input)
+	if fits := length < c.NeedBytes && c.NeedBytes <= room; room-length < room/4 && !fits {
+		// Grown by doubling, so that a peer must send what it announces before memory is spent on it.
+		want := max(2*room, len(r.in))
+		if c.NeedBytes > length {
+			want = min(want, c.NeedBytes)
+		}
+		c.input = append(r.inputBuffer(want), c.input...)
+	}
+	return c.input[:cap(c.input)], len(c.input), true
+}
+
+// keep stores the rest of a batch with the connection; own says that it lies in its buffer already.
+func (r *runner) keep(c *Conn, rest []byte, own bool) (alive bool) {
+	switch {
+	case len(rest) == 0 && c.input == nil:
+		return true
+	case len(rest) == 0:
+		if cap(c.input) <= maxIdleBufferBytes && cap(c.input) > cap(r.spare) {
+			r.spare = c.input[:0]
+		}
+		c.input = nil
+	case own:
+		c.input = c.input[:copy(c.input[:cap(c.input)], rest)]
+	case cap(c.input) >= len(rest):
+		c.input = append(c.input[:0], rest...)
+	default:
+		c.input = append(r.inputBuffer(len(rest)), rest...)
+	}
+	c.noteInput()
+	return len(c.input) <= r.server.options.InputHardBytes
+}
+
+// inputBuffer returns an empty buffer with room for size bytes, and not for many more.
+func (r *runner) inputBuffer(size int) []byte {
+	size = max(size, minInputBytes)
+	if buffer := r.spare; cap(buffer) >= size && cap(buffer) <= 4*size {
+		r.spare = nil
+		return buffer
+	}
+	return make([]byte, 0, size)
+}
+
+// lendOutput gives the connection the runner's output buffer, or makes room at the start of the
+// one it still has.
+func (r *runner) lendOutput(c *Conn) {
+	switch {
+	case c.Out == nil:
+		c.Out, r.out = r.out, nil
+	case c.sent > len(c.Out)/2:
+		c.Out = c.Out[:copy(c.Out, c.Out[c.sent:])]
+		c.sent = 0
+	}
+}
+
+// takeOutput takes the emptied output buffer back.
+func (r *runner) takeOutput(c *Conn) {
+	if cap(c.Out) <= maxIdleBufferBytes && cap(c.Out) > cap(r.out) {
+		r.out = c.Out[:0]
+	}
+	c.Out, c.sent = nil, 0
+}

@@ -1,0 +1,222 @@
+package network
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Server listens, accepts and serves until Close.
+type Server struct {
+	handler   Handler
+	options   Options
+	started   time.Time
+	addresses []net.Addr
+
+	loops     []*loop
+	table     table // connections of the loops by descriptor
+	listeners []net.Listener
+
+	lastID      atomic.Uint64
+	connections atomic.Int64
+	goroutines  sync.WaitGroup
+
+	mu      sync.Mutex
+	closing atomic.Bool        // stored under mu, so that who attaches a connection under mu sees it
+	idle    []*runner          // guarded by mu; runners without a loop or connection
+	streams map[*Conn]struct{} // guarded by mu; connections with a goroutine of their own
+}
+
+// maxIdleRunners bounds the pool; a runner holds a worker and a read buffer.
+const maxIdleRunners = 64
+
+// Listen opens all the sockets the options name and starts to serve them. It returns once
+// connections are accepted, and an error if any address cannot be had.
+func Listen(handler Handler, options Options) (*Server, error) {
+	if err := options.Validate(); err != nil {
+		return nil, err
+	}
+	s := &Server{handler: handler, options: options.withDefaults(), started: time.Now(), streams: map[*Conn]struct{}{}}
+	if err := s.open(); err != nil {
+		for _, listener := range s.listeners {
+			err = errors.Join(err, listener.Close())
+		}
+		return nil, err
+	}
+	if options.Goroutines || !loopsSupported {
+		for _, listener := range s.listeners {
+			s.goroutines.Add(1)
+			go s.accept(listener)
+		}
+		return s, nil
+	}
+	if err := s.startLoops(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// Addresses are the addresses listened on, in the order of the options, the unix socket last.
+func (s *Server) Addresses() []net.Addr { return s.addresses }
+
+// NextID returns the number of a new connection; for NewInMemory.
+func (s *Server) NextID() uint64 { return s.lastID.Add(1) }
+
+// Connections is the number of open connections with a socket.
+func (s *Server) Connections() int { return int(s.connections.Load()) }
+
+// Close stops accepting, finishes the requests that were read, sends their replies as far as the
+// peers take them within a second, and closes everything. It waits for every Serve in progress:
+// the handler must see to it that none waits forever. Later calls do nothing.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	if s.closing.Load() {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closing.Store(true)
+	s.mu.Unlock()
+
+	var problems []error
+	for _, listener := range s.listeners {
+		if err := listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+			problems = append(problems, err)
+		}
+	}
+	s.interruptStreams()
+	problems = append(problems, s.stopLoops())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.idle {
+		r.worker.Close()
+	}
+	s.idle = nil
+	return errors.Join(problems...)
+}
+
+// closeGrace is how long Close waits for peers to take their replies.
+const closeGrace = time.Second
+
+// open listens on every address.
+func (s *Server) open() error {
+	config := net.ListenConfig{KeepAliveConfig: keepAlive(s.options.KeepAlive), Control: prepareListener(s.options.KeepAlive)}
+	for _, address := range s.options.Addresses {
+		listener, err := config.Listen(noDeadline, tcpNetwork(address), address)
+		if err != nil {
+			return fmt.Errorf("cannot listen on %s: %w", address, err)
+		}
+		s.listeners = append(s.listeners, listener)
+		s.addresses = append(s.addresses, listener.Addr())
+	}
+	if path := s.options.UnixSocket; path != "" {
+		listener, err := listenUnix(path, s.options.UnixSocketMode)
+		if err != nil {
+			return fmt.Errorf("cannot listen on unix socket %s: %w", path, err)
+		}
+		s.listeners = append(s.listeners, listener)
+		s.addresses = append(s.addresses, listener.Addr())
+	}
+	return nil
+}
+
+// tcpNetwork picks the family of an address, so that 0.0.0.0 and :: may both be listened on.
+func tcpNetwork(address string) string {
+	host, _, _ := net.SplitHostPort(address)
+	switch ip := net.ParseIP(host); {
+	case ip == nil:
+		return "tcp"
+	case ip.To4() != nil:
+		return "tcp4"
+	}
+	return "tcp6"
+}
+
+// keepAlive probes after the idle time, three times a third of it apart.
+func keepAlive(idle time.Duration) net.KeepAliveConfig {
+	return net.KeepAliveConfig{Enable: idle > 0, Idle: idle, Interval: keepAliveInterval(idle), Count: keepAliveCount}
+}
+
+const keepAliveCount = 3
+
+func keepAliveInterval(idle time.Duration) time.Duration {
+	return max(idle/keepAliveCount, time.Second)
+}
+
+// listenUnix replaces a socket file nobody listens on; one that answers is an error.
+func listenUnix(path string, mode fs.FileMode) (net.Listener, error) {
+	if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSocket != 0 {
+		if probe, err := net.DialTimeout("unix", path, time.Second); err == nil {
+			return nil, errors.Join(errors.New("another process listens on it"), probe.Close())
+		}
+		if err := os.Remove(path); err != nil {
+			return nil, err
+		}
+	}
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, err
+	}
+	if mode != 0 {
+		if err := os.Chmod(path, mode); err != nil {
+			return nil, errors.Join(err, listener.Close())
+		}
+	}
+	return listener, nil
+}
+
+// takeRunner returns an idle runner or a new one.
+func (s *Server) takeRunner() *runner {
+	s.mu.Lock()
+	if last := len(s.idle) - 1; last >= 0 {
+		r := s.idle[last]
+		s.idle = s.idle[:last]
+		s.mu.Unlock()
+		return r
+	}
+	s.mu.Unlock()
+	return newRunner(s)
+}
+
+// putRunner takes a runner back.
+func (s *Server) putRunner(r *runner) {
+	r.loop, r.conn = nil, nil
+	s.mu.Lock()
+	if len(s.idle) < maxIdleRunners {
+		s.idle = append(s.idle, r)
+		r = nil
+	}
+	s.mu.Unlock()
+	if r != nil {
+		r.worker.Close()
+	}
+}
+
+// newConn returns a connection that nobody but the caller knows yet.
+func (s *Server) newConn(remote, local string) *Conn {
+	c := &Conn{
+		ID: s.NextID(), server: s, remote: remote, local: local, created: time.Now(),
+		OutputHardBytes: s.options.OutputHardBytes,
+	}
+	c.touch(c.created)
+	s.connections.Add(1)
+	return c
+}
+
+// closeConn ends a connection: its owner's last act.
+func (s *Server) closeConn(c *Conn) {
+	c.mu.Lock()
+	c.closed = true
+	c.closeSocket()
+	c.mu.Unlock()
+	c.input, c.Out = nil, nil
+	s.connections.Add(-1)
+	s.handler.Closed(c)
+}
+
+// touch notes that the peer was heard of.
+func (c *Conn) touch(now time.Time) { c.lastInteraction.Store(int64(now.Sub(c.server.started))) }

@@ -1,0 +1,102 @@
+package network
+
+import (
+	"net/netip"
+	"syscall"
+	"time"
+	"unsafe"
+)
+
+// socket is a connection's descriptor in its loop's epoll set.
+type socket struct {
+	descriptor int
+	loop       *loop  // immutable once the connection is in the table
+	interest   uint32 // the events the epoll set watches for
+}
+
+// read fills buffer from a non-blocking socket, without telling Go's scheduler: the call returns at
+// once, and announcing it costs a third of it.
+func (k *socket) read(buffer []byte) (int, syscall.Errno) {
+	n, _, errno := syscall.RawSyscall6(syscall.SYS_RECVFROM, uintptr(k.descriptor),
+		uintptr(unsafe.Pointer(unsafe.SliceData(buffer))), uintptr(len(buffer)), 0, 0, 0)
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(n), 0
+}
+
+// send passes data to the kernel without waiting and returns how much it took.
+func (c *Conn) send(data []byte) (int, error) {
+	if c.stream != nil {
+		return c.stream.Write(data)
+	}
+	n, _, errno := syscall.RawSyscall6(syscall.SYS_SENDTO, uintptr(c.socket.descriptor),
+		uintptr(unsafe.Pointer(unsafe.SliceData(data))), uintptr(len(data)), syscall.MSG_NOSIGNAL, 0, 0)
+	switch errno {
+	case 0:
+		return int(n), nil
+	case syscall.EAGAIN, syscall.EINTR:
+		return 0, nil
+	}
+	return 0, errno
+}
+
+// interrupt makes the owner see the end of the stream; called with mu held.
+func (c *Conn) interrupt() {
+	if c.stream != nil {
+		_ = c.stream.Close() // the owner's read reports what this one would
+		return
+	}
+	_ = syscall.Shutdown(c.socket.descriptor, syscall.SHUT_RDWR) // fails only when the peer was faster
+}
+
+// closeSocket closes the descriptor; called with mu held.
+func (c *Conn) closeSocket() {
+	if c.stream != nil {
+		_ = c.stream.Close() // nothing is left to lose
+		return
+	}
+	_ = syscall.Close(c.socket.descriptor)
+}
+
+// prepareListener sets what accepted sockets inherit, so that accepting costs one call.
+func prepareListener(keepAlive time.Duration) func(network, address string, raw syscall.RawConn) error {
+	return func(_, _ string, raw syscall.RawConn) error {
+		var err error
+		if controlErr := raw.Control(func(descriptor uintptr) {
+			err = setTCPOptions(int(descriptor), keepAlive)
+		}); controlErr != nil {
+			return controlErr
+		}
+		return err
+	}
+}
+
+func setTCPOptions(descriptor int, keepAlive time.Duration) error {
+	type option struct{ level, name, value int }
+	options := []option{{syscall.IPPROTO_TCP, syscall.TCP_NODELAY, 1}}
+	if keepAlive > 0 {
+		options = append(options,
+			option{syscall.SOL_SOCKET, syscall.SO_KEEPALIVE, 1},
+			option{syscall.IPPROTO_TCP, syscall.TCP_KEEPIDLE, int(max(keepAlive, time.Second) / time.Second)},
+			option{syscall.IPPROTO_TCP, syscall.TCP_KEEPINTVL, int(keepAliveInterval(keepAlive) / time.Second)},
+			option{syscall.IPPROTO_TCP, syscall.TCP_KEEPCNT, keepAliveCount})
+	}
+	for _, o := range options {
+		if err := syscall.SetsockoptInt(descriptor, o.level, o.name, o.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// socketAddress writes a kernel address as Redis does; unixPath stands for every end of a unix socket.
+func socketAddress(address syscall.Sockaddr, unixPath string) string {
+	switch a := address.(type) {
+	case *syscall.SockaddrInet4:
+		return netip.AddrPortFrom(netip.AddrFrom4(a.Addr), uint16(a.Port)).String()
+	case *syscall.SockaddrInet6:
+		return netip.AddrPortFrom(netip.AddrFrom16(a.Addr).Unmap(), uint16(a.Port)).String()
+	}
+	return unixPath + ":0"
+}

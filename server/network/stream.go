@@ -1,0 +1,119 @@
+package network
+
+import (
+	"context"
+	"errors"
+	"net"
+	"time"
+)
+
+// The goroutine path: a connection is a net.Conn with a goroutine of its own, which waits in Read
+// with the connection's buffer and borrows a runner for each batch. Writes wait for the peer, so
+// nothing is ever left unsent, and a peer that does not read is not read from.
+
+// noDeadline is the context of calls that end by themselves.
+var noDeadline = context.Background()
+
+// streamInputBytes is the read buffer a connection holds while it waits.
+const streamInputBytes = 16 << 10
+
+// accept takes connections from one listener until it is closed.
+func (s *Server) accept(listener net.Listener) {
+	defer s.goroutines.Done()
+	for !s.closing.Load() {
+		stream, err := listener.Accept()
+		switch {
+		case err == nil:
+			s.openStream(stream)
+		case errors.Is(err, net.ErrClosed):
+			return
+		default:
+			// Out of descriptors, most likely; some connection will end.
+			time.Sleep(acceptPause)
+		}
+	}
+}
+
+// acceptPause is the wait after a failed accept.
+const acceptPause = 10 * time.Millisecond
+
+func (s *Server) openStream(stream net.Conn) {
+	c := s.newConn(addressText(stream.RemoteAddr(), stream.LocalAddr()), addressText(stream.LocalAddr(), stream.LocalAddr()))
+	c.stream = stream
+	s.handler.Open(c)
+	s.mu.Lock()
+	refused := s.closing.Load()
+	if !refused {
+		s.streams[c] = struct{}{}
+		s.goroutines.Add(1)
+	}
+	s.mu.Unlock()
+	if refused {
+		s.closeConn(c)
+		return
+	}
+	go s.serveStream(c)
+}
+
+// addressText writes an address as Redis does: a unix socket's as path:0, for both ends.
+func addressText(address, local net.Addr) string {
+	if address.Network() == "unix" {
+		return local.String() + ":0"
+	}
+	return address.String()
+}
+
+// serveStream is the goroutine of one connection.
+func (s *Server) serveStream(c *Conn) {
+	defer s.goroutines.Done()
+	r := s.takeRunner()
+	alive := c.flush(r)
+	s.putRunner(r)
+	for alive && !c.over() && !c.killed.Load() && !s.closing.Load() {
+		c.growStreamInput(len(r.in))
+		n, err := c.stream.Read(c.input[len(c.input):cap(c.input)])
+		c.endOfInput = err != nil
+		if n == 0 {
+			continue
+		}
+		c.bytesIn.Store(c.bytesIn.Load() + uint64(n))
+		c.touch(time.Now())
+		c.input = c.input[:len(c.input)+n]
+		r = s.takeRunner()
+		var rest []byte
+		if rest, alive = r.turn(c, c.input); alive {
+			c.input = c.input[:copy(c.input, rest)]
+			c.noteInput()
+			alive = len(c.input) <= s.options.InputHardBytes
+		}
+		s.putRunner(r)
+	}
+	s.mu.Lock()
+	delete(s.streams, c)
+	s.mu.Unlock()
+	s.closeConn(c)
+}
+
+// growStreamInput makes room for the next read. A buffer grows up to batch bytes when a read
+// filled it, further only for a request that is larger, and shrinks when nothing is in it.
+func (c *Conn) growStreamInput(batch int) {
+	length, room := len(c.input), cap(c.input)
+	switch {
+	case length == 0 && (room == 0 || room > batch):
+		c.input = make([]byte, 0, min(streamInputBytes, batch))
+	case room-length < room/4:
+		c.input = append(make([]byte, 0, 2*room), c.input...)
+	}
+}
+
+// interruptStreams wakes the goroutines that wait in Read, and bounds the writes in progress.
+func (s *Server) interruptStreams() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	for c := range s.streams {
+		// A failure means that the connection is gone, which is what is wanted.
+		_ = c.stream.SetReadDeadline(now)
+		_ = c.stream.SetWriteDeadline(now.Add(closeGrace))
+	}
+}
