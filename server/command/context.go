@@ -28,9 +28,9 @@ type Context struct {
 	handOff  func()    // see Wait
 	entered  bool      // between Session.Enter and Leave
 
-	scratch []byte // for texts and numbers while a reply is put together
-
-	gather gatherer
+	scratch []byte          // for texts and numbers while a reply is put together
+	keys    []tsavorite.Key // of a command with several
+	handlerScratch
 }
 
 // NewContext returns a context with a session of its own. handOff, which may be nil, is called

@@ -60,6 +60,14 @@ func (g *gatherer) begin(c *Context, nullForType bool) {
 	}
 }
 
+// batchLimit is how many keys to collect before reading them.
+func (g *gatherer) batchLimit() int {
+	if !g.context.State.ScatterGather.Load() {
+		return 1
+	}
+	return g.limit
+}
+
 // read reads the keys collected so far and empties the list.
 func (g *gatherer) read() {
 	c := g.context
@@ -92,10 +100,7 @@ func (c *Context) gatherGets(input []byte) (consumed int) {
 	g := &c.gather
 	g.begin(c, false)
 	c.keyspace = c.State.databases[c.Client.Database()].Keyspace()
-	limit := g.limit
-	if !c.State.ScatterGather.Load() {
-		limit = 1
-	}
+	limit := g.batchLimit()
 	for {
 		g.keys = append(g.keys, c.key(key))
 		consumed += used

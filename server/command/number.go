@@ -200,3 +200,6 @@ func appendFloat(dst []byte, value *big.Float) []byte {
 
 // appendInteger writes n in decimal.
 func appendInteger(dst []byte, n int64) []byte { return strconv.AppendInt(dst, n, 10) }
+
+// appendUnsigned writes n in decimal.
+func appendUnsigned(dst []byte, n uint64) []byte { return strconv.AppendUint(dst, n, 10) }

@@ -1,24 +1,6 @@
 package command
 
-// kindString is the engine's Kind of a plain string.
-const kindString = 0
-
-// getCommand is GET's entry of the table, for the path that does not look it up.
-var getCommand *Command
-
-func init() {
-	register(stringReadCommands)
-	getCommand = Lookup([]byte("get"))
-}
-
-var stringReadCommands = []Command{
-	{Name: "get", Arity: 2, Flags: ReadOnly | Fast, Categories: InRead | InString | InFast, Keys: oneKeyRead,
-		Group: "string", Since: "1.0.0", Complexity: "O(1)", Summary: "Get the value of a key", Handler: get},
-	{Name: "mget", Arity: -2, Flags: ReadOnly | Fast, Categories: InRead | InString | InFast,
-		Keys:  KeySpec{First: 1, Last: -1, Step: 1, Flags: "RO access"},
-		Group: "string", Since: "1.0.0", Complexity: "O(N) where N is the number of keys to retrieve.",
-		Summary: "Get the values of all the given keys", Handler: mget},
-}
+import "github.com/pyropedb/pyrope/tsavorite"
 
 // get is GET key, when it did not come in the form that gatherGets takes.
 func get(c *Context) {
@@ -34,13 +16,9 @@ func mget(c *Context) {
 	g := &c.gather
 	g.begin(c, true)
 	c.array(len(c.Args) - 1)
-	limit := g.limit
-	if !c.State.ScatterGather.Load() {
-		limit = 1
-	}
 	for _, key := range c.Args[1:] {
 		g.keys = append(g.keys, c.key(key))
-		if len(g.keys) == limit {
+		if len(g.keys) >= g.batchLimit() {
 			g.read()
 		}
 	}
@@ -49,3 +27,103 @@ func mget(c *Context) {
 	}
 	g.end()
 }
+
+// getdel is GETDEL key.
+func getdel(c *Context) {
+	c.old.reset()
+	u := &c.remove
+	*u = removeUpdater{old: &c.old, onlyString: true}
+	if _, ok := c.update(c.Args[1], u); !ok {
+		return
+	}
+	if u.wrongType {
+		c.error(errWrongType)
+		return
+	}
+	c.oldReply()
+}
+
+// removeUpdater removes a key, with its value as a keepsake on request.
+type removeUpdater struct {
+	old        *oldValue // takes the value; nil if it is not wanted
+	onlyString bool      // leave a key of another kind alone
+
+	wrongType bool // outcome: it was left alone
+}
+
+// Plan removes the key if there is one.
+func (u *removeUpdater) Plan(current tsavorite.Record, found bool) tsavorite.Plan {
+	u.wrongType = u.onlyString && found && current.Kind != kindString
+	if !found || u.wrongType {
+		return tsavorite.Plan{Action: tsavorite.Keep}
+	}
+	if u.old != nil {
+		u.old.take(current, true)
+	}
+	return tsavorite.Plan{Action: tsavorite.Remove}
+}
+
+// Write is never called: the plan has no value.
+func (u *removeUpdater) Write([]byte, tsavorite.Record) {}
+
+// getex is GETEX key [EX s|PX ms|EXAT s|PXAT ms|PERSIST].
+func getex(c *Context) {
+	var options setOptions
+	if !options.parse(c.Args[2:], true) {
+		c.error(errSyntax)
+		return
+	}
+	if options.unit == noExpiry && !options.persist {
+		get(c)
+		return
+	}
+	u := &c.getex
+	*u = getexUpdater{now: c.Now(), old: &c.old}
+	if options.unit != noExpiry {
+		u.deadline, u.problem = deadlineOf(options.time, options.unit, u.now)
+		if u.problem == "" && u.deadline > u.now {
+			c.keyspace.noteDeadline(u.deadline)
+		}
+	}
+	c.old.reset()
+	if _, ok := c.update(c.Args[1], u); !ok {
+		return
+	}
+	switch {
+	case u.wrongType:
+		c.error(errWrongType)
+	case u.old.found && u.problem != "":
+		c.deadlineProblem(u.problem)
+	default:
+		c.oldReply()
+	}
+}
+
+// getexUpdater reads a value and changes its key's deadline. What is wrong with the deadline
+// matters only if there is a key.
+type getexUpdater struct {
+	now      int64
+	deadline int64 // 0 takes the key's deadline away
+	problem  string
+	old      *oldValue
+
+	wrongType bool // outcome
+}
+
+// Plan keeps the value and replaces the deadline; one that has passed removes the key.
+func (u *getexUpdater) Plan(current tsavorite.Record, found bool) tsavorite.Plan {
+	u.wrongType = found && current.Kind != kindString
+	u.old.take(current, found)
+	switch {
+	case !found || u.wrongType || u.problem != "" || u.deadline == current.Deadline:
+		return tsavorite.Plan{Action: tsavorite.Keep}
+	case u.deadline != 0 && u.deadline <= u.now:
+		return tsavorite.Plan{Action: tsavorite.Remove}
+	}
+	plan := tsavorite.Plan{Action: tsavorite.SetMetadata, Metadata: current.Metadata}
+	plan.Deadline = u.deadline
+	return plan
+}
+
+// Write is never called: the plan keeps the value.
+func (u *getexUpdater) Write([]byte, tsavorite.Record) {}

@@ -1,0 +1,120 @@
+package command
+
+import "github.com/pyropedb/pyrope/tsavorite"
+
+func init() { register(keyCommands) }
+
+// Key positions and categories that the commands on keys of any kind share.
+var (
+	manyKeysProbed  = KeySpec{First: 1, Last: -1, Step: 1, Flags: "RO"}
+	manyKeysRemoved = KeySpec{First: 1, Last: -1, Step: 1, Flags: "RM delete"}
+	oneKeyProbed    = KeySpec{First: 1, Last: 1, Step: 1, Flags: "RO"}
+)
+
+const (
+	keyRead      = InKeyspace | InRead | InFast
+	keyReadSlow  = InKeyspace | InRead | InSlow
+	keyWrite     = InKeyspace | InWrite | InFast
+	keyWriteSlow = InKeyspace | InWrite | InSlow
+)
+
+var keyCommands = []Command{
+	{Name: "del", Arity: -2, Flags: Write, Categories: keyWriteSlow, Keys: manyKeysRemoved, Handler: del,
+		Group: "generic", Since: "1.0.0", Complexity: "O(N) in the number of keys", Summary: "Deletes keys."},
+	{Name: "unlink", Arity: -2, Flags: Write | Fast, Categories: keyWrite, Keys: manyKeysRemoved, Handler: del,
+		Group: "generic", Since: "4.0.0", Complexity: "O(N) in the number of keys", Summary: "Deletes keys, and leaves the work on large values for later."},
+	{Name: "exists", Arity: -2, Flags: ReadOnly | Fast, Categories: keyRead, Keys: manyKeysProbed, Handler: exists,
+		Group: "generic", Since: "1.0.0", Complexity: "O(N) in the number of keys", Summary: "Counts how many of the keys exist."},
+	{Name: "touch", Arity: -2, Flags: ReadOnly | Fast, Categories: keyRead, Keys: manyKeysProbed, Handler: exists,
+		Group: "generic", Since: "3.2.1", Complexity: "O(N) in the number of keys", Summary: "Reads keys for the sake of their age, and counts how many exist."},
+	{Name: "type", Arity: 2, Flags: ReadOnly | Fast, Categories: keyRead, Keys: oneKeyProbed, Handler: typeOf,
+		Group: "generic", Since: "1.0.0", Complexity: "O(1)", Summary: "Tells what kind of value a key has."},
+	{Name: "expire", Arity: -3, Flags: Write | Fast, Categories: keyWrite, Keys: oneKeyUpdate, Handler: expire,
+		Group: "generic", Since: "1.0.0", Complexity: "O(1)", Summary: "Sets the time to live of a key in seconds."},
+	{Name: "pexpire", Arity: -3, Flags: Write | Fast, Categories: keyWrite, Keys: oneKeyUpdate, Handler: pexpire,
+		Group: "generic", Since: "2.6.0", Complexity: "O(1)", Summary: "Sets the time to live of a key in milliseconds."},
+	{Name: "expireat", Arity: -3, Flags: Write | Fast, Categories: keyWrite, Keys: oneKeyUpdate, Handler: expireat,
+		Group: "generic", Since: "1.2.0", Complexity: "O(1)", Summary: "Sets the deadline of a key as a Unix time in seconds."},
+	{Name: "pexpireat", Arity: -3, Flags: Write | Fast, Categories: keyWrite, Keys: oneKeyUpdate, Handler: pexpireat,
+		Group: "generic", Since: "2.6.0", Complexity: "O(1)", Summary: "Sets the deadline of a key as a Unix time in milliseconds."},
+	{Name: "expiretime", Arity: 2, Flags: ReadOnly | Fast, Categories: keyRead, Keys: oneKeyRead, Handler: expiretime,
+		Group: "generic", Since: "7.0.0", Complexity: "O(1)", Summary: "Returns the deadline of a key as a Unix time in seconds."},
+	{Name: "pexpiretime", Arity: 2, Flags: ReadOnly | Fast, Categories: keyRead, Keys: oneKeyRead, Handler: pexpiretime,
+		Group: "generic", Since: "7.0.0", Complexity: "O(1)", Summary: "Returns the deadline of a key as a Unix time in milliseconds."},
+	{Name: "ttl", Arity: 2, Flags: ReadOnly | Fast, Categories: keyRead, Keys: oneKeyRead, Handler: ttl,
+		Group: "generic", Since: "1.0.0", Complexity: "O(1)", Summary: "Returns the time a key has to live, in seconds."},
+	{Name: "pttl", Arity: 2, Flags: ReadOnly | Fast, Categories: keyRead, Keys: oneKeyRead, Handler: pttl,
+		Group: "generic", Since: "2.6.0", Complexity: "O(1)", Summary: "Returns the time a key has to live, in milliseconds."},
+	{Name: "persist", Arity: 2, Flags: Write | Fast, Categories: keyWrite, Keys: oneKeyUpdate, Handler: persist,
+		Group: "generic", Since: "2.2.0", Complexity: "O(1)", Summary: "Takes the deadline of a key away."},
+	{Name: "keys", Arity: 2, Flags: ReadOnly, Categories: keyReadSlow | InDangerous, Handler: keys,
+		Group: "generic", Since: "1.0.0", Complexity: "O(N) in the size of the log", Summary: "Lists the keys that match a pattern."},
+	{Name: "scan", Arity: -2, Flags: ReadOnly, Categories: keyReadSlow, Handler: scan,
+		Group: "generic", Since: "2.8.0", Complexity: "O(1) a call, O(N) in the size of the log for all", Summary: "Lists the keys a few at a time."},
+	{Name: "randomkey", Arity: 1, Flags: ReadOnly, Categories: keyReadSlow, Handler: randomkey,
+		Group: "generic", Since: "1.0.0", Complexity: "O(1)", Summary: "Returns a key chosen at random."},
+	{Name: "dbsize", Arity: 1, Flags: ReadOnly | Fast, Categories: keyRead, Handler: dbsize,
+		Group: "server", Since: "1.0.0", Complexity: "O(1), or O(N) in the size of the log once keys expire or were written unseen", Summary: "Counts the keys of the database."},
+	{Name: "flushdb", Arity: -1, Flags: Write, Categories: keyWriteSlow | InDangerous, Handler: flushdb,
+		Group: "server", Since: "1.0.0", Complexity: "O(1)", Summary: "Deletes all keys of the database."},
+	{Name: "flushall", Arity: -1, Flags: Write, Categories: keyWriteSlow | InDangerous, Handler: flushall,
+		Group: "server", Since: "1.0.0", Complexity: "O(1)", Summary: "Deletes all keys of all databases."},
+}
+
+// del is DEL key [key ...], and UNLINK. It asks the device about cold keys, since the reply counts
+// those that existed.
+func del(c *Context) {
+	removed := int64(0)
+	for _, key := range c.Args[1:] {
+		c.remove = removeUpdater{}
+		status, ok := c.update(key, &c.remove)
+		if !ok {
+			return
+		}
+		if status == tsavorite.Deleted {
+			removed++
+		}
+	}
+	c.integer(removed)
+}
+
+// exists is EXISTS key [key ...], and TOUCH. A key that is named twice counts twice.
+func exists(c *Context) {
+	c.keys = c.keys[:0]
+	for _, key := range c.Args[1:] {
+		c.keys = append(c.keys, c.key(key))
+	}
+	c.probe = probeReader{}
+	c.Session.ReadBatch(c.keys, &c.probe)
+	if c.probe.failures > 0 {
+		c.failedBy(c.Session.Err())
+		return
+	}
+	c.Stats.Hits.add(uint64(c.probe.found))
+	c.Stats.Misses.add(uint64(len(c.keys) - c.probe.found))
+	c.integer(int64(c.probe.found))
+}
+
+// look reads the metadata of the key in Args[1]; ok is false after it replied that it could not.
+func (c *Context) look() (metadata tsavorite.Metadata, found, ok bool) {
+	c.probe = probeReader{}
+	if c.failed(c.Session.Read(c.key(c.Args[1]), 0, &c.probe)) {
+		return metadata, false, false
+	}
+	return c.probe.last, c.probe.found > 0, true
+}
+
+// kindNames are the names of the engine's kinds as TYPE gives them.
+var kindNames = [...]string{kindString: "string"}
+
+// typeOf is TYPE key.
+func typeOf(c *Context) {
+	metadata, found, ok := c.look()
+	switch {
+	case !ok:
+	case found:
+		c.simple(kindNames[metadata.Kind])
+	default:
+		c.simple("none")
+	}
+}

@@ -1,0 +1,65 @@
+package command
+
+import "github.com/pyropedb/pyrope/tsavorite"
+
+// dbsize is DBSIZE.
+func dbsize(c *Context) {
+	count, err := c.Size(c.keyspace)
+	if err != nil {
+		c.failedBy(err)
+		return
+	}
+	c.integer(count)
+}
+
+// Size counts the live keys of a keyspace: from its counter while that is exact, else by a scan of
+// the log.
+func (c *Context) Size(keyspace *Keyspace) (int64, error) {
+	if count, exact := keyspace.Count(c.Now()); exact {
+		return count, nil
+	}
+	var counter recordCounter
+	_, err := c.Session.Scan(keyspace.Namespace, 0, 0, &counter)
+	return counter.count, err
+}
+
+// recordCounter is a Visitor that counts.
+type recordCounter struct{ count int64 }
+
+// Visit counts one live record.
+func (r *recordCounter) Visit([]byte, tsavorite.Record) bool {
+	r.count++
+	return true
+}
+
+// flushdb is FLUSHDB [ASYNC|SYNC].
+func flushdb(c *Context) {
+	if c.flushOptions() {
+		c.State.FlushDatabase(c.Client.Database())
+		c.ok()
+	}
+}
+
+// flushall is FLUSHALL [ASYNC|SYNC].
+func flushall(c *Context) {
+	if !c.flushOptions() {
+		return
+	}
+	var err error
+	c.Wait(func() { err = c.State.FlushAll() })
+	if err != nil {
+		c.failedBy(err)
+		return
+	}
+	c.ok()
+}
+
+// flushOptions checks the one option there may be, and replies if it is wrong. Both words mean the
+// same here: the keys are gone at once, their space is reclaimed behind the scenes.
+func (c *Context) flushOptions() bool {
+	if len(c.Args) == 1 || len(c.Args) == 2 && (equalFold(c.Args[1], "async") || equalFold(c.Args[1], "sync")) {
+		return true
+	}
+	c.error(errSyntax)
+	return false
+}

@@ -1,0 +1,65 @@
+package command
+
+import "github.com/pyropedb/pyrope/tsavorite"
+
+// handlerScratch holds the updaters, readers and lists that handlers give to the engine. They are
+// part of the Context, so that a command allocates nothing; a handler sets all fields of the one
+// it uses before it uses it.
+type handlerScratch struct {
+	gather    gatherer
+	set       setUpdater
+	getex     getexUpdater
+	counter   counterUpdater
+	float     floatUpdater
+	append    appendUpdater
+	splice    spliceUpdater
+	expire    expireUpdater
+	persister persistUpdater
+	remove    removeUpdater
+	old       oldValue
+	span      spanReader
+	probe     probeReader
+}
+
+// keepBufferBytes is the size up to which a scratch buffer stays for the next command. A larger
+// one, left behind by a rare large value, goes back to the heap.
+const keepBufferBytes = 64 << 10
+
+// oldValue is a copy of the value that a command replaces and replies with.
+type oldValue struct {
+	bytes []byte
+	found bool
+}
+
+// reset forgets the value; the buffer stays unless it is large.
+func (o *oldValue) reset() {
+	o.found = false
+	if cap(o.bytes) > keepBufferBytes {
+		o.bytes = nil
+	}
+}
+
+// take copies the value of a record, if there is one.
+func (o *oldValue) take(current tsavorite.Record, found bool) {
+	o.found = found
+	o.bytes = append(o.bytes[:0], current.Value...)
+}
+
+// oldReply replies with the copied value, or null if there was none.
+func (c *Context) oldReply() {
+	if !c.old.found {
+		c.Stats.Misses.add(1)
+		c.null()
+		return
+	}
+	c.Stats.Hits.add(1)
+	c.bulk(c.old.bytes)
+}
+
+// update runs an updater on a key and counts the outcome. It replies only if the engine failed,
+// and reports whether the handler has to reply.
+func (c *Context) update(key []byte, updater tsavorite.Updater) (status tsavorite.Status, ok bool) {
+	status = c.Session.RMW(c.key(key), updater)
+	c.keyspace.note(status)
+	return status, !c.failed(status)
+}

@@ -1,0 +1,92 @@
+package command
+
+import "github.com/pyropedb/pyrope/tsavorite"
+
+// mset is MSET key value [key value ...].
+func mset(c *Context) {
+	if !c.latchPairs() {
+		return
+	}
+	ok := c.writePairs()
+	c.Session.Unlatch()
+	if ok {
+		c.ok()
+	}
+}
+
+// msetnx is MSETNX key value [key value ...].
+func msetnx(c *Context) {
+	if !c.latchPairs() {
+		return
+	}
+	exists, ok := c.anyExists(c.keys)
+	if ok && !exists {
+		ok = c.writePairs()
+	}
+	c.Session.Unlatch()
+	if ok {
+		c.flag(!exists)
+	}
+}
+
+// latchPairs checks that the arguments are pairs, and latches their keys, so that no other
+// command sees some of them written and others not. It reports whether it did; else it replied.
+func (c *Context) latchPairs() bool {
+	if len(c.Args)%2 == 0 {
+		c.errorf(errWrongArity, c.command.fullName)
+		return false
+	}
+	c.keys = c.keys[:0]
+	for i := 1; i < len(c.Args); i += 2 {
+		c.keys = append(c.keys, c.key(c.Args[i]))
+	}
+	c.Session.Latch(c.keys)
+	return true
+}
+
+// writePairs writes the latched keys in the order of the arguments: of a key that comes twice the
+// last value counts. It stops, and replies, at a failure.
+func (c *Context) writePairs() bool {
+	for i, key := range c.keys {
+		status := c.Session.Upsert(key, c.Args[2*i+2], tsavorite.Metadata{})
+		c.keyspace.note(status)
+		if c.failed(status) {
+			return false
+		}
+	}
+	return true
+}
+
+// anyExists reports whether any of the keys has a record; ok is false if it could not be told,
+// which it replies then.
+func (c *Context) anyExists(keys []tsavorite.Key) (exists, ok bool) {
+	p := &c.probe
+	*p = probeReader{}
+	for _, key := range keys {
+		if c.failed(c.Session.Read(key, 0, p)) {
+			return false, false
+		}
+		if p.found > 0 {
+			return true, true
+		}
+	}
+	return false, true
+}
+
+// probeReader counts the keys that have a record, and keeps what is known of the last one.
+type probeReader struct {
+	found    int
+	failures int
+	last     tsavorite.Metadata
+}
+
+// Read counts one key.
+func (p *probeReader) Read(_ uint64, status tsavorite.Status, record tsavorite.Record) {
+	switch status {
+	case tsavorite.Found:
+		p.found++
+		p.last = record.Metadata
+	case tsavorite.StatusError:
+		p.failures++
+	}
+}

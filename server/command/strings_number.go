@@ -1,0 +1,145 @@
+package command
+
+import (
+	"math"
+	"math/big"
+
+	"github.com/pyropedb/pyrope/tsavorite"
+)
+
+// incr is INCR key.
+func incr(c *Context) { c.addInteger(1) }
+
+// decr is DECR key.
+func decr(c *Context) { c.addInteger(-1) }
+
+// incrby is INCRBY key increment.
+func incrby(c *Context) {
+	if delta, ok := c.integerArgument(c.Args[2]); ok {
+		c.addInteger(delta)
+	}
+}
+
+// decrby is DECRBY key decrement.
+func decrby(c *Context) {
+	delta, ok := c.integerArgument(c.Args[2])
+	switch {
+	case !ok:
+	case delta == math.MinInt64:
+		c.error(errDecrOverflow)
+	default:
+		c.addInteger(-delta)
+	}
+}
+
+// addInteger adds delta to the key in Args[1] and replies with the sum.
+func (c *Context) addInteger(delta int64) {
+	u := &c.counter
+	u.delta = delta
+	if _, ok := c.update(c.Args[1], u); !ok {
+		return
+	}
+	if u.problem != "" {
+		c.error(u.problem)
+		return
+	}
+	c.integer(u.sum)
+}
+
+// counterUpdater adds to an integer that is kept as decimal digits.
+type counterUpdater struct {
+	delta int64
+
+	sum     int64 // outcome, unless there is a problem
+	problem string
+	digits  [20]byte
+	length  int
+}
+
+// Plan computes the sum and how many digits it has. A missing key counts as 0.
+func (u *counterUpdater) Plan(current tsavorite.Record, found bool) tsavorite.Plan {
+	u.sum, u.problem = 0, ""
+	if found {
+		n, ok := parseInteger(current.Value)
+		switch {
+		case current.Kind != kindString:
+			u.problem = errWrongType
+		case !ok:
+			u.problem = errNotInteger
+		}
+		u.sum = n
+	}
+	if u.delta > 0 && u.sum > math.MaxInt64-u.delta || u.delta < 0 && u.sum < math.MinInt64-u.delta {
+		u.problem = errOverflow
+	}
+	if u.problem != "" {
+		return tsavorite.Plan{Action: tsavorite.Keep}
+	}
+	u.sum += u.delta
+	u.length = len(appendInteger(u.digits[:0], u.sum))
+	return tsavorite.Plan{Action: tsavorite.Write, Length: u.length, Metadata: current.Metadata}
+}
+
+// Write fills in the digits.
+func (u *counterUpdater) Write(value []byte, _ tsavorite.Record) { copy(value, u.digits[:u.length]) }
+
+// incrbyfloat is INCRBYFLOAT key increment.
+func incrbyfloat(c *Context) {
+	u := &c.float
+	*u = floatUpdater{argument: c.Args[2], text: u.text}
+	if _, ok := c.update(c.Args[1], u); !ok {
+		return
+	}
+	if u.problem != "" {
+		c.error(u.problem)
+		return
+	}
+	c.bulk(u.text)
+}
+
+// floatUpdater adds to a decimal fraction.
+type floatUpdater struct {
+	argument []byte
+
+	delta   *big.Float // of argument, once a plan has asked for it
+	text    []byte     // outcome: the sum as it is stored and replied
+	problem string
+}
+
+// Plan computes the sum. Like Redis it looks at the kind of the key before the value, and at the
+// value before the increment.
+func (u *floatUpdater) Plan(current tsavorite.Record, found bool) tsavorite.Plan {
+	u.problem = u.add(current, found)
+	if u.problem != "" {
+		return tsavorite.Plan{Action: tsavorite.Keep}
+	}
+	return tsavorite.Plan{Action: tsavorite.Write, Length: len(u.text), Metadata: current.Metadata}
+}
+
+// add puts the sum into text, or returns the error.
+func (u *floatUpdater) add(current tsavorite.Record, found bool) (problem string) {
+	if found && current.Kind != kindString {
+		return errWrongType
+	}
+	value := new(big.Float).SetPrec(extendedMantissaBits)
+	var ok bool
+	if found {
+		if value, ok = parseFloat(current.Value); !ok {
+			return errNotFloat
+		}
+	}
+	if u.delta == nil {
+		if u.delta, ok = parseFloat(u.argument); !ok {
+			return errNotFloat
+		}
+	}
+	sum, ok := addFloats(value, u.delta)
+	if !ok {
+		return errNaNOrInfinity
+	}
+	u.text = appendFloat(u.text[:0], sum)
+	return ""
+}
+
+// Write fills in the text.
+func (u *floatUpdater) Write(value []byte, _ tsavorite.Record) { copy(value, u.text) }
