@@ -1,97 +1,233 @@
 package tsavorite
 
-// TEMPORARY declarations: signatures first, bodies follow.
+import (
+	"fmt"
+	"runtime"
+	"time"
 
-// Store is the engine.
-type Store struct{}
+	"github.com/cespare/xxhash/v2"
 
-// Open returns a store.
-func Open(o Options) (*Store, error) { panic("soon") }
+	"github.com/pyropedb/pyrope/tsavorite/internal/epoch"
+	"github.com/pyropedb/pyrope/tsavorite/internal/hlog"
+	"github.com/pyropedb/pyrope/tsavorite/internal/index"
+	"github.com/pyropedb/pyrope/tsavorite/internal/invariant"
+	"github.com/pyropedb/pyrope/tsavorite/internal/record"
+)
 
-// Close stops the store.
-func (s *Store) Close() error { panic("soon") }
+// Session carries out operations for one goroutine at a time. It may move between goroutines; its
+// methods must never run at the same moment.
+type Session struct {
+	store *Store
+	log   *hlog.Log
+	index *index.Index
+	epoch *epoch.Entry
 
-// NewSession returns a session.
-func (s *Store) NewSession() (*Session, error) { panic("soon") }
+	now     int64 // Unix milliseconds, sampled by Enter
+	onBlock func()
+	blocked bool     // onBlock has run since Enter
+	held    []uint64 // latch IDs taken by Latch, ascending
+	err     error    // cause of the last StatusError
+	created uint     // records created, to look at the index now and then
 
-// Info is a snapshot of the store's addresses, sizes and counters.
-type Info struct {
-	BeginAddress, HeadAddress, FlushedUntilAddress, SafeReadOnlyAddress, ReadOnlyAddress, TailAddress uint64
+	counters  counters
+	published publishedCounters
 
-	PageBytes, MemoryBytes, ResidentBytes    uint64 // ResidentBytes: log pages in memory
-	IndexBuckets, IndexBytes                 uint64
-	OverflowBuckets, OverflowBytes           uint64
-	IndexGrowths                             uint64
-	Reads, Writes, PendingReads, DeviceReads uint64 // operations; operations that went to the device; device reads issued
-	FlushedBytes                             uint64
+	pending pendingReads
+	batch   batch
+	scan    scan
 }
 
-// Info returns a snapshot.
-func (s *Store) Info() Info { panic("soon") }
+// NewSession returns a session. The caller closes it before the store.
+func (s *Store) NewSession() (*Session, error) {
+	session := &Session{store: s, log: s.log, index: s.index, epoch: s.epochs.Register()}
+	session.pending.init(s.sectorBytes())
+	s.mu.Lock()
+	s.sessions[session] = struct{}{}
+	s.mu.Unlock()
+	return session, nil
+}
 
-// Truncate drops every record below the present tail, whatever its namespace; used by FLUSHALL.
-func (s *Store) Truncate() error { panic("soon") }
+// Close waits for what is pending and frees the session. It must be outside Enter and Leave.
+func (s *Session) Close() {
+	s.Enter()
+	s.CompletePending(true)
+	s.Leave()
+	s.pending.close()
+	s.scan.close()
+	s.epoch.Release()
+	s.store.mu.Lock()
+	s.store.retired.add(s.published.load())
+	delete(s.store.sessions, s)
+	s.store.mu.Unlock()
+}
 
-// Session carries out operations for one goroutine at a time.
-type Session struct{}
+// OnBlock sets the hook that runs before the session's first wait after each Enter; nil is none.
+// It is called outside the epoch and must not call the session.
+func (s *Session) OnBlock(hook func()) { s.onBlock = hook }
 
-// OnBlock sets the hook that runs before the session's first wait after each Enter.
-func (s *Session) OnBlock(hook func()) { panic("soon") }
+// Enter protects the session, so that verbs may be called, and samples the clock.
+func (s *Session) Enter() {
+	s.now = s.store.options.Clock()
+	s.blocked = false
+	s.epoch.Enter()
+}
 
-// Enter protects the session and samples the clock.
-func (s *Session) Enter() { panic("soon") }
-
-// Leave ends the protection.
-func (s *Session) Leave() { panic("soon") }
+// Leave ends the protection. Async operations that are pending go on.
+func (s *Session) Leave() {
+	s.submitReads()
+	s.published.publish(&s.counters)
+	s.epoch.Leave()
+}
 
 // Now is the Unix time in milliseconds sampled by Enter.
-func (s *Session) Now() int64 { panic("soon") }
+func (s *Session) Now() int64 { return s.now }
 
 // Err is the cause of the last StatusError.
-func (s *Session) Err() error { panic("soon") }
+func (s *Session) Err() error { return s.err }
 
-// Close frees the session.
-func (s *Session) Close() { panic("soon") }
-
-// Read looks the key up and calls r once; it waits for the device when it must.
-func (s *Session) Read(key Key, token uint64, r Reader) Status { panic("soon") }
-
-// ReadAsync is Read that may return Pending.
-func (s *Session) ReadAsync(key Key, token uint64, r Reader) Status { panic("soon") }
-
-// ReadBatch reads many keys with their cache misses overlapped and their device reads issued in
-// one submission, and calls r once a key, in order, with the key's index as token.
-func (s *Session) ReadBatch(keys []Key, r Reader) { panic("soon") }
-
-// Upsert gives the key a value, whatever it had: Found, Created or Blind (or OutOfMemory, TooLarge).
-func (s *Session) Upsert(key Key, value []byte, m Metadata) Status { panic("soon") }
-
-// RMW runs u on the key; it waits for the device when it must.
-func (s *Session) RMW(key Key, u Updater) Status { panic("soon") }
-
-// RMWAsync is RMW that may return Pending.
-func (s *Session) RMWAsync(key Key, token uint64, u AsyncUpdater) Status { panic("soon") }
-
-// Delete removes the key without asking the device whether it was there: Deleted, NotFound or Blind.
-func (s *Session) Delete(key Key) Status { panic("soon") }
-
-// CompletePending collects completions of async operations, and with wait blocks until none is
-// left. It returns how many are still pending.
-func (s *Session) CompletePending(wait bool) int { panic("soon") }
-
-// Latch latches the keys' buckets exclusively, in order, so that the verbs that follow on these
-// keys are one atomic step. Unlatch must follow. Only these keys may be touched in between.
-func (s *Session) Latch(keys []Key) { panic("soon") }
-
-// Unlatch releases what Latch took.
-func (s *Session) Unlatch() { panic("soon") }
-
-// Scan calls v for the live records of a namespace, in log order from cursor (0 to begin), at most
-// limit records looked at (0: no limit). It returns the cursor to go on from, 0 at the end. A record that
-// is live during the whole of a series of calls is visited at least once, and one that moves may be visited twice.
-func (s *Session) Scan(namespace uint32, cursor uint64, limit int, v Visitor) (uint64, error) {
-	panic("soon")
+// fail records the cause of a StatusError.
+func (s *Session) fail(err error) Status {
+	s.err = err
+	return StatusError
 }
 
-// RandomKey calls v with one live record of the namespace, chosen at random; NotFound when there is none.
-func (s *Session) RandomKey(namespace uint32, v Visitor) Status { panic("soon") }
+// suspend leaves the epoch before a wait, after telling the hook. resume must follow.
+func (s *Session) suspend() {
+	s.epoch.Leave()
+	if !s.blocked {
+		s.blocked = true
+		if s.onBlock != nil {
+			s.onBlock()
+		}
+	}
+}
+
+func (s *Session) resume() { s.epoch.Enter() }
+
+// hashOf is the hash of a key: xxhash64 of its bytes, mixed with the namespace.
+func hashOf(key Key) uint64 {
+	return xxhash.Sum64(key.Bytes) ^ uint64(key.Namespace)*0x9E3779B97F4A7C15
+}
+
+// latchShared takes the shared latch of a hash's bucket; unlatchShared must follow.
+func (s *Session) latchShared(hash uint64) (*index.Table, *index.Bucket) {
+	for attempt := 0; ; attempt++ {
+		t := s.index.Table()
+		for {
+			b := t.Bucket(hash)
+			if len(s.held) != 0 && s.holds(t, hash) {
+				return t, b
+			}
+			outcome := b.TryShared()
+			if outcome == index.Latched {
+				return t, b
+			}
+			if outcome == index.Busy {
+				break
+			}
+			t = t.Next()
+		}
+		s.waitForLatch(attempt)
+	}
+}
+
+func (s *Session) unlatchShared(t *index.Table, b *index.Bucket, hash uint64) {
+	if len(s.held) != 0 && s.holds(t, hash) {
+		return
+	}
+	b.ReleaseShared()
+}
+
+// latchExclusive takes the exclusive latch of a hash's bucket; unlatchExclusive must follow.
+func (s *Session) latchExclusive(hash uint64) (*index.Table, *index.Bucket) {
+	for attempt := 0; ; attempt++ {
+		t := s.index.Table()
+		for {
+			b := t.Bucket(hash)
+			if len(s.held) != 0 && s.holds(t, hash) {
+				return t, b
+			}
+			outcome := b.TryExclusive()
+			if outcome == index.Latched {
+				return t, b
+			}
+			if outcome == index.Busy {
+				break
+			}
+			t = t.Next()
+		}
+		s.waitForLatch(attempt)
+	}
+}
+
+func (s *Session) unlatchExclusive(t *index.Table, b *index.Bucket, hash uint64) {
+	if len(s.held) != 0 && s.holds(t, hash) {
+		return
+	}
+	b.ReleaseExclusive()
+}
+
+// waitForLatch lets others run. Latches are short, except those of Latch: a wait that lasts is a
+// wait like any other, announced to the hook.
+func (s *Session) waitForLatch(attempt int) {
+	if attempt < 4 {
+		s.epoch.Leave()
+		runtime.Gosched()
+		s.resume()
+		return
+	}
+	s.suspend()
+	time.Sleep(min(time.Duration(attempt)*10*time.Microsecond, time.Millisecond))
+	s.resume()
+}
+
+// found is what lookup knows about a key; the key's bucket is latched.
+type found struct {
+	slot    index.Slot     // the entry of the key's tag, nil for none
+	newest  record.Address // the entry's address, 0 for none
+	record  record.Record  // the key's newest record, if it lies in memory
+	address record.Address // its address
+	disk    record.Address // without a record in memory: the first address of the chain on the device, 0 for none
+}
+
+// lookup walks the chain of a key's entry as far as memory goes.
+func (s *Session) lookup(t *index.Table, b *index.Bucket, hash uint64, key Key) (f found) {
+	begin, head := s.log.Begin(), s.log.Head()
+	f.slot, f.newest = t.Find(b, index.TagOf(hash), begin)
+	s.walk(&f, begin, head, key)
+	return f
+}
+
+// walk follows f.newest.
+func (s *Session) walk(f *found, begin, head record.Address, key Key) {
+	for a := f.newest; a >= begin; {
+		if a < head {
+			f.disk = a
+			return
+		}
+		r := s.log.Record(a)
+		if invariant.Enabled && (!r.IsValid() || r.Previous() >= a) {
+			invariant.Violated("R3", "record at %d: valid %v, previous %d; %v", a, r.IsValid(), r.Previous(), s.log.Addresses())
+		}
+		if r.Holds(key.Namespace, key.Bytes) {
+			f.record, f.address = r, a
+			return
+		}
+		a = r.Previous()
+	}
+}
+
+// waitForRoom waits until the log may have room again. It returns Found to try again, or the status to
+// answer with. Called unlatched, unless by Latch.
+func (s *Session) waitForRoom(seen uint64) Status {
+	s.suspend()
+	room, err := s.log.WaitRoom(seen)
+	s.resume()
+	switch room {
+	case hlog.RoomFull:
+		return OutOfMemory
+	case hlog.RoomGone:
+		return s.fail(fmt.Errorf("tsavorite: no room for new records: %w", err))
+	}
+	return Found
+}

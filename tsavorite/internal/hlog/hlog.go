@@ -1,0 +1,294 @@
+// Package hlog is the hybrid log: one address space of pages whose newest part lies in memory and
+// whose older part lies on a device.
+//
+//	 begin      closed-until  safe-head  head   flushed-until  safe-read-only  read-only       tail   limit
+//	   |             |            |        |          |               |            |             |      |
+//	   |  on device  |  being     | still  |      immutable           |   fuzzy    |   mutable   | free |
+//	   |             |  zeroed    | read   | flushed  |  to be flushed|            |             |      |
+//
+//	memory: a ring of frames; address a lies at a & (ring size - 1)
+//
+//	        frame 0      frame 1      frame 2      frame 3
+//	      [ page 4    ][ page 5    ][ page 2    ][ page 3    ]
+//	                      tail         head
+//
+// Sessions only allocate at the tail and read or write what lies at or above head. Everything else is
+// done by one goroutine, the pager, which a session wakes when the tail enters a new page:
+// it moves read-only up, and once the epoch is safe writes the pages below it to the device; it moves
+// head up, and once the epoch is safe zeroes the frames below it and lets the limit rise.
+// With no device nothing becomes read-only, and head moves only past what was dropped.
+//
+// Invariants:
+//
+//	H1  closed-until <= safe-head <= head <= flushed-until <= safe-read-only <= read-only <= tail <= limit,
+//	    and limit = closed-until + memory. All of them only grow.
+//	H2  Bytes at or above head that a session in an epoch sees stay mapped and unchanged by the pager until it leaves.
+//	H3  Bytes below safe-read-only never change again; so what reaches the device is final.
+//	H4  A frame is all zeroes when its page becomes allocatable.
+//	H5  begin grows past a record only when the record is dead or may be dropped; it may lie above head.
+package hlog
+
+import (
+	"fmt"
+	"math/bits"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"github.com/pyropedb/pyrope/device"
+	"github.com/pyropedb/pyrope/device/aligned"
+	"github.com/pyropedb/pyrope/tsavorite/internal/epoch"
+	"github.com/pyropedb/pyrope/tsavorite/internal/record"
+)
+
+// FirstAddress is where the first record lies; 0 is no address.
+const FirstAddress record.Address = 64
+
+// Config says how big the log is.
+type Config struct {
+	PageBytes, MemoryBytes uint64 // powers of two and multiple, checked by the caller
+	MutablePercent         int
+	Device                 device.Device // nil: memory only
+	EvictOldest            bool          // without a device: drop the oldest page instead of running full
+	Epochs                 *epoch.Table
+}
+
+// Log is the hybrid log.
+type Log struct {
+	base      unsafe.Pointer // frame 0
+	ringMask  uint64         // bytes of the ring - 1
+	pageMask  uint64         // bytes of a page - 1
+	pageBytes uint64
+
+	tail  atomic.Uint64 // grown by sessions with compare-and-swap
+	_     [56]byte
+	limit atomic.Uint64 // stored by the pager
+	_     [56]byte
+
+	// Stored by the pager and by epoch actions; all monotonic.
+	begin, head, readOnly                   atomic.Uint64
+	closedUntil, safeHead, flushedUntil     atomic.Uint64
+	safeReadOnly, deviceBegin, flushedBytes atomic.Uint64
+
+	memory        []byte
+	memoryBytes   uint64
+	mutableBytes  uint64 // of the pages up to and including the tail's
+	dropsEvicted  bool   // what leaves memory is gone: begin follows head
+	neverReadOnly bool   // no device: everything in memory is mutable
+	epochs        *epoch.Table
+	device        device.Device
+	queue         device.Queue // the pager's
+	writes        []*device.Request
+	done          []*device.Request
+
+	wake chan struct{} // capacity 1: a wake-up is never lost and never waits
+	stop chan struct{}
+	gone chan struct{} // closed when the pager has ended
+
+	mu   sync.Mutex
+	room *sync.Cond // limit rose, or err or closed changed
+	err  error      // last flush error, nil again after a success; guarded by mu
+	shut bool       // guarded by mu
+}
+
+// New maps the memory and starts the pager.
+func New(c Config) (*Log, error) {
+	ring := uint64(1) << bits.Len64(c.MemoryBytes-1)
+	memory, err := aligned.Map(int(ring))
+	if err != nil {
+		return nil, fmt.Errorf("cannot map %d bytes for the log: %w", ring, err)
+	}
+	aligned.AdviseHuge(memory)
+	l := &Log{
+		base: unsafe.Pointer(unsafe.SliceData(memory)), ringMask: ring - 1,
+		pageMask: c.PageBytes - 1, pageBytes: c.PageBytes,
+		memory: memory, memoryBytes: c.MemoryBytes, mutableBytes: mutableBytes(c),
+		dropsEvicted: c.EvictOldest && c.Device == nil, neverReadOnly: c.Device == nil,
+		epochs: c.Epochs, device: c.Device,
+		wake: make(chan struct{}, 1), stop: make(chan struct{}), gone: make(chan struct{}),
+	}
+	l.room = sync.NewCond(&l.mu)
+	l.tail.Store(uint64(FirstAddress))
+	l.begin.Store(uint64(FirstAddress))
+	l.limit.Store(c.MemoryBytes)
+	if c.Device != nil {
+		l.dropsEvicted = c.Device.Info().Kind == "null"
+		if l.queue, err = c.Device.NewQueue(); err != nil {
+			_ = aligned.Unmap(memory)
+			return nil, fmt.Errorf("cannot open the log's device queue: %w", err)
+		}
+		l.makeRequests()
+	}
+	go l.runPager()
+	return l, nil
+}
+
+// mutableBytes is the share of memory that is updated in place, in whole pages: at least the tail's
+// page, and at most what leaves one page ahead of the tail and one on its way to the device.
+func mutableBytes(c Config) uint64 {
+	pages := c.MemoryBytes / c.PageBytes
+	mutable := pages * uint64(c.MutablePercent) / 100
+	return min(max(mutable, 1), pages-2) * c.PageBytes
+}
+
+// Close stops the pager and unmaps the memory. No session may use the log any more. The device stays open.
+func (l *Log) Close() error {
+	l.mu.Lock()
+	l.shut = true
+	l.room.Broadcast()
+	l.mu.Unlock()
+	close(l.stop)
+	<-l.gone
+	var err error
+	if l.queue != nil {
+		err = l.queue.Close()
+	}
+	_ = aligned.Unmap(l.memory)
+	return err
+}
+
+// Record returns the record at an address in memory.
+func (l *Log) Record(a record.Address) record.Record {
+	return record.At(unsafe.Add(l.base, uint64(a)&l.ringMask))
+}
+
+// PageBytes is the size of a page.
+func (l *Log) PageBytes() int { return int(l.pageBytes) }
+
+// Begin is the lowest address that counts.
+func (l *Log) Begin() record.Address { return record.Address(l.begin.Load()) }
+
+// Head is the lowest address in memory.
+func (l *Log) Head() record.Address { return record.Address(l.head.Load()) }
+
+// ReadOnly is the lowest address that may be changed in place.
+func (l *Log) ReadOnly() record.Address { return record.Address(l.readOnly.Load()) }
+
+// Tail is the next address to be allocated.
+func (l *Log) Tail() record.Address { return record.Address(l.tail.Load()) }
+
+// PageRest is how many bytes lie from a to the end of its page.
+func (l *Log) PageRest(a record.Address) int { return int(l.pageBytes - uint64(a)&l.pageMask) }
+
+// Allocate reserves size bytes, a multiple of 8 and at most a page, at the tail. It returns 0 when
+// there is no room: leave the epoch, call WaitRoom and try again. The caller is inside its epoch and
+// writes the record before it leaves (R2 of package record, and the scan's reason to trust it).
+func (l *Log) Allocate(size int) record.Address {
+	for {
+		tail := l.tail.Load()
+		start := tail
+		if tail&l.pageMask+uint64(size) > l.pageBytes {
+			start = (tail + l.pageMask) &^ l.pageMask
+		}
+		end := start + uint64(size)
+		if end > l.limit.Load() {
+			l.signal()
+			return 0
+		}
+		if !l.tail.CompareAndSwap(tail, end) {
+			continue
+		}
+		if (end-1)&^l.pageMask != (tail-1)&^l.pageMask {
+			l.signal()
+		}
+		return record.Address(start)
+	}
+}
+
+// Room is what WaitRoom reports.
+type Room uint8
+
+// The outcomes of WaitRoom.
+const (
+	RoomMade Room = iota // try again
+	RoomFull             // memory is full and there is nothing to spill to
+	RoomGone             // the device does not take pages, or the log is closed
+)
+
+// WaitRoom blocks until the limit has risen above seen, the value it had when Allocate failed or
+// later. The caller is outside its epoch. The error explains RoomGone.
+func (l *Log) WaitRoom(seen uint64) (Room, error) {
+	l.signal()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.limit.Load() <= seen {
+		if l.shut {
+			return RoomGone, fmt.Errorf("the log is closed")
+		}
+		if l.err != nil {
+			return RoomGone, l.err
+		}
+		if l.isFull() {
+			return RoomFull, nil
+		}
+		l.room.Wait()
+	}
+	return RoomMade, nil
+}
+
+// isFull says that no room will come by itself: no device, nothing may be dropped, and begin lies
+// in the oldest page.
+func (l *Log) isFull() bool {
+	return l.neverReadOnly && !l.dropsEvicted && l.begin.Load()&^l.pageMask <= l.closedUntil.Load()
+}
+
+// Limit is the end of the allocatable part.
+func (l *Log) Limit() uint64 { return l.limit.Load() }
+
+// Truncate drops everything below until, which must not exceed the tail.
+func (l *Log) Truncate(until record.Address) {
+	advance(&l.begin, uint64(until))
+	l.signal()
+}
+
+// SettledTail returns the present tail once every record below it is written. The caller is outside its epoch.
+func (l *Log) SettledTail() record.Address {
+	tail := l.Tail()
+	l.epochs.WaitSafe()
+	return tail
+}
+
+// Addresses is a snapshot of the log's state, for reports.
+type Addresses struct {
+	Begin, ClosedUntil, Head, FlushedUntil, SafeReadOnly, ReadOnly, Tail, FlushedBytes uint64
+}
+
+// Addresses returns a snapshot whose parts are read one after the other, lowest first.
+func (l *Log) Addresses() Addresses {
+	return Addresses{
+		Begin: l.begin.Load(), ClosedUntil: l.closedUntil.Load(), Head: l.head.Load(),
+		FlushedUntil: l.flushedUntil.Load(), SafeReadOnly: l.safeReadOnly.Load(),
+		ReadOnly: l.readOnly.Load(), Tail: l.tail.Load(), FlushedBytes: l.flushedBytes.Load(),
+	}
+}
+
+// String is the address line of logs and panics.
+func (a Addresses) String() string {
+	return fmt.Sprintf("begin=%d closed=%d head=%d flushed=%d safe-read-only=%d read-only=%d tail=%d",
+		a.Begin, a.ClosedUntil, a.Head, a.FlushedUntil, a.SafeReadOnly, a.ReadOnly, a.Tail)
+}
+
+// signal wakes the pager.
+func (l *Log) signal() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// advance raises an address that only grows, and reports whether it did.
+func advance(a *atomic.Uint64, to uint64) bool {
+	for {
+		now := a.Load()
+		if to <= now {
+			return false
+		}
+		if a.CompareAndSwap(now, to) {
+			return true
+		}
+	}
+}
+
+// retryDelay is how long the pager waits after a failed flush.
+const retryDelay = 50 * time.Millisecond

@@ -1,0 +1,6 @@
+//go:build invariants
+
+package invariant
+
+// Enabled says whether the dear checks run.
+const Enabled = true

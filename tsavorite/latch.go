@@ -1,0 +1,71 @@
+package tsavorite
+
+import (
+	"slices"
+
+	"github.com/pyropedb/pyrope/tsavorite/internal/index"
+)
+
+// Latch latches the keys' buckets exclusively, so that the verbs that follow on these keys are one
+// atomic step, also when some of them wait for the device. Unlatch must follow; only these keys may be
+// touched in between, and Latch must not be called again.
+//
+// Latches are taken in the order of their buckets; a latch that stays busy makes the session give
+// all of them back before it waits, so two sessions cannot wait for each other.
+func (s *Session) Latch(keys []Key) {
+	for attempt := 0; !s.tryLatch(keys); attempt++ {
+		s.waitForLatch(attempt)
+	}
+}
+
+// Unlatch releases what Latch took.
+func (s *Session) Unlatch() {
+	s.releaseFirst(len(s.held))
+	s.held = s.held[:0]
+}
+
+// holds reports whether the bucket of a hash is latched by Latch.
+func (s *Session) holds(t *index.Table, hash uint64) bool {
+	_, ok := slices.BinarySearch(s.held, t.LatchID(hash))
+	return ok
+}
+
+// tryLatch latches all or none.
+func (s *Session) tryLatch(keys []Key) bool {
+	s.held = s.held[:0]
+	first := s.index.Table()
+	for _, key := range keys {
+		hash := hashOf(key)
+		t := first
+		for t.Bucket(hash).IsMoved() {
+			t = t.Next()
+		}
+		s.held = append(s.held, t.LatchID(hash))
+	}
+	slices.Sort(s.held)
+	s.held = slices.Compact(s.held)
+	for i, id := range s.held {
+		if s.tableOf(first, id).LatchedBucket(id).TryExclusive() != index.Latched {
+			s.releaseFirst(i)
+			s.held = s.held[:0]
+			return false
+		}
+	}
+	return true
+}
+
+// releaseFirst gives the first n latches of held back.
+func (s *Session) releaseFirst(n int) {
+	for _, id := range s.held[:n] {
+		s.tableOf(s.index.Table(), id).LatchedBucket(id).ReleaseExclusive()
+	}
+}
+
+// tableOf finds the table of a latch: t or one that follows it. A table with a latched bucket never
+// stops being current or next, for its bucket cannot move.
+func (s *Session) tableOf(t *index.Table, id uint64) *index.Table {
+	for !t.Owns(id) {
+		t = t.Next()
+	}
+	return t
+}

@@ -1,0 +1,147 @@
+package tsavorite
+
+import (
+	"github.com/pyropedb/pyrope/tsavorite/internal/record"
+)
+
+// RMW runs u on the key. It waits for the device when it must. Found, NotFound, Created or Deleted,
+// or OutOfMemory, TooLarge or StatusError.
+func (s *Session) RMW(key Key, u Updater) Status {
+	s.counters.writes++
+	hash := hashOf(key)
+	var known *operation
+	for {
+		status, disk := s.update(hash, key, u, known)
+		if known != nil {
+			s.recycle(known)
+		}
+		if status != Pending {
+			return status
+		}
+		known = s.startHeld(hash, key, disk)
+		s.await(known)
+		if known.err != nil {
+			status = s.fail(known.err)
+			s.recycle(known)
+			return status
+		}
+	}
+}
+
+// RMWAsync is RMW that may return Pending. u.Finish is called once with the final status.
+func (s *Session) RMWAsync(key Key, token uint64, u AsyncUpdater) Status {
+	s.counters.writes++
+	hash := hashOf(key)
+	status, disk := s.update(hash, key, u, nil)
+	if status != Pending {
+		u.Finish(token, status)
+		return status
+	}
+	op := s.newFind(updateOperation, hash, key)
+	op.token, op.updater = token, u
+	s.find(op, disk)
+	return Pending
+}
+
+// update makes attempts at u until one succeeds or the device must be asked: Pending, and the
+// address to look at. known is the device's answer for a chain that was looked at before.
+func (s *Session) update(hash uint64, key Key, u Updater, known *operation) (Status, record.Address) {
+	for {
+		var w writer
+		w.begin(s, hash, key)
+		current, alive := w.record, false
+		if current.IsNone() && w.disk != 0 {
+			if known == nil || known.chain != w.disk {
+				w.end()
+				return Pending, w.disk
+			}
+			current = known.record
+		}
+		var before Record
+		if !current.IsNone() && !current.IsDead(s.now) {
+			before, alive = live(current), true
+		}
+		status, retry := w.carryOut(u, before, alive)
+		if !retry {
+			return status, 0
+		}
+	}
+}
+
+// carryOut asks u for its plan and does it. The latch is given back. retry asks for a new attempt.
+func (w *writer) carryOut(u Updater, before Record, alive bool) (status Status, retry bool) {
+	status = NotFound
+	if alive {
+		status = Found
+	}
+	plan := u.Plan(before, alive)
+	switch plan.Action {
+	case Write:
+		if !alive {
+			status = Created
+		}
+		return w.write(u, plan, before, status)
+	case SetMetadata:
+		if !alive {
+			break
+		}
+		plan.Length = len(before.Value)
+		if w.fits(plan.Length, plan.Metadata) {
+			w.setInPlace(plan.Length, plan.Metadata)
+			break
+		}
+		target, at, failed, retry := w.allocate(plan.Length, record.Pad8(plan.Length), plan.Metadata)
+		if retry || failed != Found {
+			return failed, retry
+		}
+		copy(target.Value(), before.Value)
+		w.publish(target, at, false)
+	case Remove:
+		if !alive {
+			break
+		}
+		failed, retry := w.remove()
+		if retry || failed != Found {
+			return failed, retry
+		}
+		return Deleted, false
+	}
+	w.end()
+	return status, false
+}
+
+// write gives the key the planned value.
+func (w *writer) write(u Updater, plan Plan, before Record, status Status) (Status, bool) {
+	if w.fits(plan.Length, plan.Metadata) {
+		value := w.setInPlace(plan.Length, plan.Metadata)
+		u.Write(value, before)
+		w.end()
+		return status, false
+	}
+	capacity := record.Pad8(plan.Length)
+	if plan.Preserve && len(before.Value) > 0 {
+		capacity = w.withSlack(capacity)
+	}
+	target, at, failed, retry := w.allocate(plan.Length, capacity, plan.Metadata)
+	if retry || failed != Found {
+		return failed, retry
+	}
+	value := target.Value()
+	if plan.Preserve {
+		copy(value, before.Value)
+	}
+	u.Write(value, before)
+	w.publish(target, at, false)
+	w.end()
+	if status == Created {
+		w.session.noteCreated()
+	}
+	return status, false
+}
+
+// withSlack adds a quarter to the capacity of a value that grows, so that most growth stays in
+// place, as far as a page allows.
+func (w *writer) withSlack(capacity int) int {
+	most := w.session.log.PageBytes() - record.HeaderBytes - 16 - record.Pad8(len(w.key.Bytes))
+	return max(capacity, min(capacity+record.Pad8(capacity/4), most&^7))
+}

@@ -1,0 +1,273 @@
+package tsavorite
+
+import (
+	"fmt"
+
+	"github.com/pyropedb/pyrope/device/aligned"
+	"github.com/pyropedb/pyrope/tsavorite/internal/record"
+)
+
+const (
+	scanCandidates     = 256     // records checked together
+	scanCandidateBytes = 1 << 20 // and how many bytes of them at most, but for one record
+	scanWindowBytes    = 1 << 20 // read at once from the device by a scan without a limit
+	scanSmallWindow    = 32 << 10
+)
+
+// candidate is a record that may be its key's newest.
+type candidate struct {
+	start, size int            // of its copy in scan.copies
+	address     record.Address // where it lies
+	next        record.Address // where to go on after it
+	check       *operation     // finds the newest record of its key on the device; nil when it is known to be live
+}
+
+// scan is the scratch of Scan.
+type scan struct {
+	namespace  uint32
+	window     []byte // mapped; what was read from the device
+	candidates []candidate
+	copies     []byte
+	looked     int
+}
+
+func (c *scan) close() { _ = aligned.Unmap(c.window) }
+
+// Scan calls v for the live records of a namespace, in log order from cursor on (0: from the
+// beginning), and looks at no more than limit of the namespace's records (0: no limit). It returns the cursor to go on from,
+// 0 at the end. A record that is live during a whole series of calls is visited at least once; one
+// that moves to the tail meanwhile may be visited twice.
+func (s *Session) Scan(namespace uint32, cursor uint64, limit int, v Visitor) (uint64, error) {
+	c := &s.scan
+	c.namespace, c.looked = namespace, 0
+	at, settled := record.Address(cursor), record.Address(0)
+	for {
+		if at >= settled {
+			s.suspend()
+			tail := s.log.SettledTail()
+			s.resume()
+			if at = max(at, s.log.Begin()); at >= tail {
+				return 0, nil
+			}
+			settled = tail
+		}
+		next, err := s.gather(at, settled, limit)
+		if err != nil {
+			return 0, err
+		}
+		at = next
+		if stopped, more, err := s.visit(v); err != nil || !more {
+			return uint64(stopped), err
+		}
+		if limit > 0 && c.looked >= limit {
+			return uint64(at), nil
+		}
+	}
+}
+
+// gather copies candidates from at on, until there are enough of them, the limit is reached or
+// settled is. It returns where it stopped.
+func (s *Session) gather(at, settled record.Address, limit int) (record.Address, error) {
+	c := &s.scan
+	c.candidates, c.copies = c.candidates[:0], c.copies[:0]
+	for at < settled && len(c.candidates) < scanCandidates && len(c.copies) < scanCandidateBytes && (limit == 0 || c.looked < limit) {
+		at = max(at, s.log.Begin())
+		var err error
+		if at >= s.log.Head() {
+			at, err = s.gatherFromMemory(at, settled, limit)
+		} else {
+			at, err = s.gatherFromDevice(at, limit)
+		}
+		if err != nil {
+			s.dropCandidates()
+			return 0, err
+		}
+		s.epoch.Leave() // a long scan holds up nobody: the log may turn its pages
+		s.epoch.Enter()
+	}
+	return at, nil
+}
+
+// scanStride is how many records are looked at before the epoch is refreshed.
+const scanStride = 512
+
+// gatherFromMemory looks at records in memory; at is at or above head.
+func (s *Session) gatherFromMemory(at, settled record.Address, limit int) (record.Address, error) {
+	c := &s.scan
+	for n := 0; n < scanStride && at < settled && !c.isFull(limit); n++ {
+		rest := s.log.PageRest(at)
+		if rest < record.HeaderBytes {
+			return at + record.Address(rest), nil
+		}
+		r := s.log.Record(at)
+		if !r.IsValid() {
+			return at + record.Address(rest), nil
+		}
+		next := at + record.Address(r.Size())
+		if r.Namespace() == c.namespace {
+			c.looked++
+			if !r.IsTombstone() {
+				s.consider(r, at, next)
+			}
+		}
+		at = next
+	}
+	return at, nil
+}
+
+func (c *scan) isFull(limit int) bool {
+	return len(c.candidates) >= scanCandidates || len(c.copies) >= scanCandidateBytes || limit > 0 && c.looked >= limit
+}
+
+// consider copies a record if it may be the newest of its key.
+func (s *Session) consider(r record.Record, at, next record.Address) {
+	key := Key{r.Namespace(), r.Key()}
+	hash := hashOf(key)
+	t, b := s.latchShared(hash)
+	defer s.unlatchShared(t, b, hash)
+	f := s.lookup(t, b, hash, key)
+	if f.address != 0 && f.address != at || f.address == 0 && f.disk < at || r.IsDead(s.now) {
+		return
+	}
+	s.copyCandidate(r, at, next)
+	if f.address == 0 && f.disk > at {
+		s.scan.candidates[len(s.scan.candidates)-1].check = s.startHeld(hash, key, f.disk)
+	}
+}
+
+// copyCandidate keeps a copy of a record that is latched or immutable.
+func (s *Session) copyCandidate(r record.Record, at, next record.Address) {
+	c := &s.scan
+	start := len(c.copies)
+	c.copies = append(c.copies, r.Bytes()...)
+	c.candidates = append(c.candidates, candidate{start: start, size: len(c.copies) - start, address: at, next: next})
+}
+
+// gatherFromDevice looks at the records of one window on the device.
+func (s *Session) gatherFromDevice(at record.Address, limit int) (record.Address, error) {
+	size := scanWindowBytes
+	if limit > 0 {
+		size = scanSmallWindow
+	}
+	for {
+		rest := s.log.PageRest(at)
+		if rest < record.HeaderBytes {
+			return at + record.Address(rest), nil
+		}
+		b, err := s.readWindow(at, min(size, rest))
+		if err != nil {
+			if at < s.log.Begin() {
+				return s.log.Begin(), nil // truncated meanwhile
+			}
+			return 0, err
+		}
+		end, needed, err := s.considerWindow(b, at, limit)
+		if err != nil {
+			return 0, err
+		}
+		if end > at {
+			return end, nil
+		}
+		size = needed
+	}
+}
+
+// considerWindow looks at the records in b, which starts at the record at address at. It returns
+// where it stopped, and how long the record there is when b holds only a part of it.
+func (s *Session) considerWindow(b []byte, at record.Address, limit int) (end record.Address, needed int, err error) {
+	c := &s.scan
+	for !c.isFull(limit) {
+		if len(b) < record.HeaderBytes {
+			return at, record.HeaderBytes, nil
+		}
+		rest := s.log.PageRest(at)
+		if !record.InBuffer(b).IsValid() {
+			return at + record.Address(rest), 0, nil
+		}
+		size, ok := record.CheckBuffer(b, rest)
+		if !ok {
+			return at, 0, fmt.Errorf("%w at address %d", ErrDamaged, at)
+		}
+		if size > len(b) {
+			return at, size, nil
+		}
+		next := at + record.Address(size)
+		if r := record.InBuffer(b); r.Namespace() == c.namespace {
+			c.looked++
+			if !r.IsDead(s.now) {
+				s.consider(r, at, next)
+			}
+		}
+		at, b = next, b[size:]
+		if rest == size {
+			return at, 0, nil
+		}
+	}
+	return at, 0, nil
+}
+
+// readWindow returns size bytes of the device from an address on, in the scan's window.
+func (s *Session) readWindow(at record.Address, size int) ([]byte, error) {
+	sector := s.pending.sectorBytes
+	from := uint64(at) &^ (sector - 1)
+	length := int((uint64(at)+uint64(size)+sector-1)&^(sector-1) - from)
+	if length > len(s.scan.window) {
+		s.scan.close()
+		var err error
+		if s.scan.window, err = aligned.Map(max(length, scanWindowBytes+int(sector))); err != nil {
+			s.scan.window = nil
+			return nil, fmt.Errorf("tsavorite: no memory for a scan: %w", err)
+		}
+	}
+	op := s.newOperation(rawOperation)
+	defer s.recycle(op)
+	if op.err == nil {
+		s.readInto(op, from, s.scan.window[:length])
+		s.await(op)
+	}
+	if op.err != nil {
+		return nil, op.err
+	}
+	offset := int(uint64(at) - from)
+	if op.request.Transferred < offset+record.HeaderBytes {
+		return nil, fmt.Errorf("%w at address %d: the device returned %d of %d bytes", ErrDamaged, at, op.request.Transferred, length)
+	}
+	return s.scan.window[offset:op.request.Transferred], nil
+}
+
+// visit calls v for the candidates that are live, in order. more is false when v has had enough:
+// stopped is then where to go on.
+func (s *Session) visit(v Visitor) (stopped record.Address, more bool, err error) {
+	c := &s.scan
+	defer s.dropCandidates()
+	for i := range c.candidates {
+		candidate := &c.candidates[i]
+		if check := candidate.check; check != nil {
+			s.await(check)
+			if check.err != nil {
+				return 0, false, check.err
+			}
+			if check.memory || check.record.IsNone() || check.address != candidate.address {
+				continue
+			}
+		}
+		r := record.InBuffer(c.copies[candidate.start : candidate.start+candidate.size])
+		if !v.Visit(r.Key(), live(r)) {
+			return candidate.next, false, nil
+		}
+	}
+	return 0, true, nil
+}
+
+// dropCandidates frees the operations of the candidates.
+func (s *Session) dropCandidates() {
+	c := &s.scan
+	for i := range c.candidates {
+		if check := c.candidates[i].check; check != nil {
+			s.await(check)
+			s.recycle(check)
+			c.candidates[i].check = nil
+		}
+	}
+	c.candidates = c.candidates[:0]
+}

@@ -1,0 +1,174 @@
+package tsavorite
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/pyropedb/pyrope/device"
+	"github.com/pyropedb/pyrope/tsavorite/internal/epoch"
+	"github.com/pyropedb/pyrope/tsavorite/internal/hlog"
+	"github.com/pyropedb/pyrope/tsavorite/internal/index"
+	"github.com/pyropedb/pyrope/tsavorite/internal/record"
+)
+
+// ErrDamaged marks a record on the device that cannot be right; tested with errors.Is.
+var ErrDamaged = errors.New("tsavorite: damaged record")
+
+// Store is the engine: one index, one log, any number of sessions. Its methods may be called from
+// any goroutine.
+type Store struct {
+	options Options // with defaults; immutable
+	epochs  *epoch.Table
+	index   *index.Index
+	log     *hlog.Log
+
+	grow     chan struct{} // capacity 1: wakes the grower
+	stop     chan struct{}
+	growerWG sync.WaitGroup
+
+	mu       sync.Mutex
+	sessions map[*Session]struct{} // open ones; guarded by mu
+	retired  counters              // sums of the closed ones; guarded by mu
+}
+
+// Open returns an empty store. The caller keeps the device and closes it after the store.
+func Open(o Options) (*Store, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	o = o.withDefaults()
+	s := &Store{
+		options: o, epochs: epoch.New(), sessions: map[*Session]struct{}{},
+		grow: make(chan struct{}, 1), stop: make(chan struct{}),
+	}
+	var err error
+	if s.index, err = index.New(o.IndexBytes); err != nil {
+		return nil, fmt.Errorf("tsavorite: %w", err)
+	}
+	s.log, err = hlog.New(hlog.Config{
+		PageBytes: o.PageBytes, MemoryBytes: o.MemoryBytes, MutablePercent: o.MutablePercent,
+		Device: o.Device, EvictOldest: o.EvictOldest, Epochs: s.epochs,
+	})
+	if err != nil {
+		s.index.Close()
+		return nil, fmt.Errorf("tsavorite: %w", err)
+	}
+	s.growerWG.Add(1)
+	go s.runGrower()
+	return s, nil
+}
+
+// Close stops the store and frees its memory. Every session must have been closed.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	open := len(s.sessions)
+	s.mu.Unlock()
+	if open > 0 {
+		return fmt.Errorf("tsavorite: cannot close the store: %d sessions are open", open)
+	}
+	close(s.stop)
+	s.growerWG.Wait()
+	err := s.log.Close()
+	s.index.Close()
+	return err
+}
+
+// Truncate drops every record that was written before the call, whatever its namespace.
+func (s *Store) Truncate() error {
+	s.log.Truncate(s.log.Tail())
+	return nil
+}
+
+// runGrower doubles the index when sessions find it crowded.
+func (s *Store) runGrower() {
+	defer s.growerWG.Done()
+	for {
+		select {
+		case <-s.stop:
+			return
+		case <-s.grow:
+		}
+		for s.index.Crowded() && s.index.CanDouble(s.options.IndexMaxBytes) {
+			if s.index.Double(s.log.Begin, s.epochs.Bump, s.stop) != nil {
+				break // no memory, or the store is closing: the present table still serves
+			}
+		}
+	}
+}
+
+// noteCreated is called now and then by sessions that create records.
+func (s *Store) noteCreated() {
+	if s.index.Crowded() {
+		select {
+		case s.grow <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Info is a snapshot of the store's addresses, sizes and counters. The addresses are in order,
+// lowest first: head, flushed-until, safe-read-only, read-only, tail. Begin lies at or below tail; after
+// Truncate it lies above the others until the pager has followed.
+type Info struct {
+	BeginAddress, HeadAddress, FlushedUntilAddress, SafeReadOnlyAddress, ReadOnlyAddress, TailAddress uint64
+
+	PageBytes, MemoryBytes uint64
+	ResidentBytes          uint64 // log pages in memory
+	IndexBuckets           uint64
+	IndexBytes             uint64
+	OverflowBuckets        uint64
+	OverflowBytes          uint64
+	IndexGrowths           uint64 // doublings so far
+
+	Reads, Writes uint64 // operations carried out
+	PendingReads  uint64 // operations that had to ask the device
+	DeviceReads   uint64 // read requests given to the device
+	FlushedBytes  uint64 // written to the device
+
+	FlushError string // why the device does not take pages, or empty
+}
+
+// Info returns a snapshot. Counters of a session that is inside Enter and Leave are those of its last Leave.
+func (s *Store) Info() Info {
+	a, x := s.log.Addresses(), s.index.Sizes()
+	info := Info{
+		BeginAddress: a.Begin, HeadAddress: a.Head, FlushedUntilAddress: a.FlushedUntil,
+		SafeReadOnlyAddress: a.SafeReadOnly, ReadOnlyAddress: a.ReadOnly, TailAddress: a.Tail,
+		PageBytes: s.options.PageBytes, MemoryBytes: s.options.MemoryBytes,
+		ResidentBytes: a.Tail - a.ClosedUntil, FlushedBytes: a.FlushedBytes,
+		IndexBuckets: x.Buckets, IndexBytes: x.Bytes, OverflowBuckets: x.OverflowBuckets,
+		OverflowBytes: x.OverflowBytes, IndexGrowths: x.Growths,
+	}
+	if err := s.log.Err(); err != nil {
+		info.FlushError = err.Error()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	total := s.retired
+	for session := range s.sessions {
+		total.add(session.published.load())
+	}
+	info.Reads, info.Writes, info.PendingReads, info.DeviceReads = total.reads, total.writes, total.pendingReads, total.deviceReads
+	return info
+}
+
+// sectorBytes is the alignment of device reads.
+func (s *Store) sectorBytes() uint64 {
+	if s.options.Device == nil {
+		return 1
+	}
+	return uint64(max(8, s.options.Device.Info().SectorSizeBytes))
+}
+
+func (s *Store) newQueue() (device.Queue, error) {
+	if s.options.Device == nil {
+		return nil, errors.New("tsavorite: the store has no device")
+	}
+	return s.options.Device.NewQueue()
+}
+
+// live turns a record into what callbacks see of it.
+func live(r record.Record) Record {
+	return Record{Value: r.Value(), Metadata: Metadata{Deadline: r.Deadline(), Etag: r.Etag(), Kind: Kind(r.Kind())}}
+}

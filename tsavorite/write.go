@@ -1,0 +1,199 @@
+package tsavorite
+
+import (
+	"github.com/pyropedb/pyrope/tsavorite/internal/index"
+	"github.com/pyropedb/pyrope/tsavorite/internal/record"
+)
+
+// writer is one attempt at a write: the key's exclusive latch and what was found under it.
+type writer struct {
+	session *Session
+	hash    uint64
+	key     Key
+	table   *index.Table
+	bucket  *index.Bucket
+	found
+	claimed bool   // slot is a claim of this attempt (I3 of package index)
+	seen    uint64 // the log's limit before the last allocation
+}
+
+// begin latches the key and looks it up.
+func (w *writer) begin(s *Session, hash uint64, key Key) {
+	w.session, w.hash, w.key, w.claimed = s, hash, key, false
+	w.table, w.bucket = s.latchExclusive(hash)
+	w.found = s.lookup(w.table, w.bucket, hash, key)
+}
+
+// end gives the latch back.
+func (w *writer) end() { w.session.unlatchExclusive(w.table, w.bucket, w.hash) }
+
+// isLive reports whether the key has a live record in memory.
+func (w *writer) isLive() bool { return !w.record.IsNone() && !w.record.IsDead(w.session.now) }
+
+// isMutable reports whether the record in memory may be changed in place.
+func (w *writer) isMutable() bool {
+	return !w.record.IsNone() && w.address >= w.session.log.ReadOnly()
+}
+
+// fits reports whether value and metadata find their place in the mutable record.
+func (w *writer) fits(length int, m Metadata) bool {
+	return w.isMutable() && length <= w.record.ValueCapacity() && w.record.CanHold(m.Deadline, m.Etag)
+}
+
+// setInPlace replaces metadata and value length of the mutable record, brings it back to life, and
+// returns its value bytes.
+func (w *writer) setInPlace(length int, m Metadata) []byte {
+	w.record.SetKind(uint8(m.Kind))
+	w.record.SetDeadlineAndEtag(m.Deadline, m.Etag)
+	if w.record.IsTombstone() {
+		w.record.SetTombstone(false)
+	}
+	return w.record.SetValueLength(length)
+}
+
+// allocate reserves a new record for the key. Found means that target is there, to be filled and
+// published; any other status is the answer, but retry means that the attempt starts over: the
+// latch was given back to wait for room.
+func (w *writer) allocate(length, capacity int, m Metadata) (target record.Record, at record.Address, status Status, retry bool) {
+	s := w.session
+	layout := record.Layout{
+		Namespace: w.key.Namespace, Key: w.key.Bytes, Capacity: capacity,
+		HasDeadline: m.Deadline != 0, HasEtag: m.Etag != 0,
+	}
+	size := layout.Size()
+	if size > s.log.PageBytes() || len(w.key.Bytes) > record.MaxKeyBytes {
+		w.end()
+		return target, 0, TooLarge, false
+	}
+	if w.slot == nil {
+		slot, err := w.table.Claim(w.bucket, index.TagOf(w.hash), s.log.Begin())
+		if err != nil {
+			w.end()
+			return target, 0, s.fail(err), false
+		}
+		w.slot, w.claimed = slot, true
+	}
+	w.seen = s.log.Limit()
+	at = s.log.Allocate(size)
+	if at == 0 {
+		if w.claimed {
+			index.Abandon(w.slot)
+		}
+		w.end()
+		status = s.waitForRoom(w.seen)
+		return target, 0, status, status == Found
+	}
+	target = s.log.Record(at)
+	target.Init(layout, length)
+	target.SetKind(uint8(m.Kind))
+	target.SetDeadlineAndEtag(m.Deadline, m.Etag)
+	return target, at, Found, false
+}
+
+// publish puts the new record at the front of the key's chain. A record that it replaces at the
+// front, in memory, is left out of the chain.
+func (w *writer) publish(target record.Record, at record.Address, tombstone bool) {
+	previous := w.newest
+	if !w.record.IsNone() && w.address == w.newest {
+		previous = w.record.Previous()
+	}
+	if previous < w.session.log.Begin() {
+		previous = 0
+	}
+	target.Publish(previous, tombstone)
+	index.Publish(w.slot, index.TagOf(w.hash), at)
+}
+
+// noteCreated counts a new key and looks now and then whether the index is crowded.
+func (s *Session) noteCreated() {
+	s.created++
+	if s.created%256 == 0 {
+		s.store.noteCreated()
+	}
+}
+
+// Upsert gives the key a value, whatever it had: Found, Created or Blind, or OutOfMemory, TooLarge or StatusError.
+func (s *Session) Upsert(key Key, value []byte, m Metadata) Status {
+	s.counters.writes++
+	hash := hashOf(key)
+	for {
+		var w writer
+		w.begin(s, hash, key)
+		status := Created
+		switch {
+		case w.isLive():
+			status = Found
+		case w.record.IsNone() && w.disk != 0:
+			status = Blind
+		}
+		if w.fits(len(value), m) {
+			copy(w.setInPlace(len(value), m), value)
+			w.end()
+			return status
+		}
+		target, at, failed, retry := w.allocate(len(value), record.Pad8(len(value)), m)
+		if retry {
+			continue
+		}
+		if failed != Found {
+			return failed
+		}
+		copy(target.Value(), value)
+		w.publish(target, at, false)
+		w.end()
+		if status != Found {
+			s.noteCreated()
+		}
+		return status
+	}
+}
+
+// Delete removes the key without asking the device whether it was there: Deleted, NotFound or
+// Blind, or OutOfMemory or StatusError.
+func (s *Session) Delete(key Key) Status {
+	s.counters.writes++
+	hash := hashOf(key)
+	for {
+		var w writer
+		w.begin(s, hash, key)
+		if w.record.IsNone() && w.disk == 0 {
+			w.end()
+			return NotFound
+		}
+		status := Blind
+		if !w.record.IsNone() {
+			status = NotFound
+			if w.isLive() {
+				status = Deleted
+			}
+		}
+		failed, retry := w.remove()
+		if retry {
+			continue
+		}
+		if failed != Found {
+			return failed
+		}
+		return status
+	}
+}
+
+// remove makes the key's newest record a tombstone, in place or at the tail, and gives the latch
+// back, also when it returns another status than Found.
+func (w *writer) remove() (status Status, retry bool) {
+	if w.isMutable() {
+		w.record.SetTombstone(true)
+		w.end()
+		return Found, false
+	}
+	if !w.record.IsNone() && w.record.IsTombstone() {
+		w.end()
+		return Found, false
+	}
+	target, at, status, retry := w.allocate(0, 0, Metadata{})
+	if status == Found && !retry {
+		w.publish(target, at, true)
+		w.end()
+	}
+	return status, retry
+}
