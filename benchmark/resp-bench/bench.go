@@ -1,0 +1,126 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+)
+
+// serverWait is how long the program waits for a server that is not there yet.
+const serverWait = 30 * time.Second
+
+// bench is one invocation of the program.
+type bench struct {
+	options     options
+	keys        keyspace
+	output      io.Writer
+	interrupted *atomic.Bool
+	connect     func() (link, error) // set by runAll
+}
+
+// runAll waits for the server or starts the embedded one, loads, and runs the sweeps.
+func (b *bench) runAll() error {
+	b.printConfig()
+	stop, err := b.reachServer()
+	if err != nil {
+		return err
+	}
+	defer stop()
+	loads := b.options.Op.loads() && !b.options.SkipLoad
+	if loads {
+		if err := b.load(); err != nil {
+			return err
+		}
+		if b.options.Runtime == 0 {
+			return nil
+		}
+	}
+	return b.sweep()
+}
+
+// reachServer sets connect, and returns what ends the server if it is our own.
+func (b *bench) reachServer() (stop func(), err error) {
+	if b.options.Client == inProcType {
+		return b.startEmbedded()
+	}
+	address := b.options.address()
+	b.connect = func() (link, error) {
+		l, err := dialLight(address, b.options.Auth)
+		if err != nil {
+			return nil, err
+		}
+		return l, nil
+	}
+	return func() {}, b.waitForServer(joinHostPort(b.options.Host, b.options.Port))
+}
+
+// waitForServer connects and sends QUIT once a second until that works.
+func (b *bench) waitForServer(address string) error {
+	for deadline := time.Now().Add(serverWait); ; {
+		l, err := dialLight(address, "")
+		if err == nil {
+			_, _ = command(l, "QUIT") // any answer shows that the server is there
+			return l.Close()
+		}
+		if b.interrupted.Load() || time.Now().After(deadline) {
+			return fmt.Errorf("cannot reach the server at %s within %v: %w", address, serverWait, err)
+		}
+		b.printf("Waiting for server at %s\n", address)
+		time.Sleep(time.Second)
+	}
+}
+
+// sweep runs every batch size with every thread count. A run with wrong values is finished and
+// reported, and so is the sweep; other failures end it.
+func (b *bench) sweep() error {
+	var mismatch error
+	for _, size := range b.options.Batch {
+		batches, err := b.buildBatches(size)
+		if err != nil {
+			return err
+		}
+		for _, threads := range b.options.Threads {
+			m, err := b.measure(batches, size, threads)
+			if err != nil {
+				return fmt.Errorf("cannot run %s with %d threads: %w", b.options.Op, threads, err)
+			}
+			b.printResult(b.options.Op, threads, m.elapsed, m.batches*uint64(size))
+			b.printRemarks(&m)
+			if m.errors > 0 {
+				return fmt.Errorf("%d error replies to %s; the first is %q", m.errors, b.options.Op, m.firstError)
+			}
+			if m.mismatches+m.checkedNils > 0 {
+				mismatch = errMismatch
+			}
+			if b.interrupted.Load() {
+				return mismatch
+			}
+		}
+	}
+	return mismatch
+}
+
+// connectAll opens count links.
+func (b *bench) connectAll(count int) ([]link, error) {
+	links := make([]link, 0, count)
+	for range count {
+		l, err := b.connect()
+		if err != nil {
+			closeAll(links)
+			return nil, err
+		}
+		links = append(links, l)
+	}
+	return links, nil
+}
+
+// closeAll closes links; what they carried is over.
+func closeAll(links []link) {
+	var failures []error
+	for _, l := range links {
+		failures = append(failures, l.Close())
+	}
+	_ = errors.Join(failures...)
+}

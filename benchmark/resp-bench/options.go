@@ -1,0 +1,143 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/pyropedb/pyrope/benchmark/size"
+)
+
+// options are the flags of the program.
+type options struct {
+	Help helpFlag `help:"Show this help and exit."`
+
+	Port       int    `short:"p" default:"6379" help:"Port of the server."`
+	Host       string `short:"h" default:"127.0.0.1" help:"Host of the server."`
+	ClientAddr string `name:"clientaddr" placeholder:"ADDR" help:"Address that clients connect to, when it differs from --host."`
+	Auth       string `short:"a" placeholder:"PASSWORD" help:"Password, sent with AUTH on every connection."`
+
+	Op      operation  `default:"GET" help:"Operation: ${operations}."`
+	Client  clientType `default:"LightClient" help:"LightClient (a TCP socket a thread) or InProc (an embedded server, no sockets)."`
+	Threads []int      `short:"t" default:"1,2,4,8,16,32" help:"Thread counts to run with, one after another."`
+	Batch   []int      `name:"batchsize" short:"b" aliases:"pipeline" default:"4096" help:"Batch sizes to run with: commands a pipeline, or keys a command for MGET and MSET."`
+	Runtime int        `default:"15" help:"Seconds a run; 0 only loads (with --skipload: runs --totalops operations), -1 runs until interrupted."`
+	Total   uint64     `name:"totalops" default:"33554432" help:"Operations to prepare, and to run when --runtime is 0."`
+	Zipf    bool       `help:"Choose keys by a Zipf distribution (theta 0.99) rather than uniformly."`
+	TTL     int        `name:"ttl" default:"0" help:"Seconds to live that SETEX gives."`
+	Verify  bool       `help:"Compare every value that GET or MGET returns with the one loaded; exit with 2 on a difference."`
+
+	DBSize      uint64 `name:"dbsize" default:"1024" help:"Number of keys."`
+	KeyLength   int    `name:"keylength" default:"8" help:"Bytes of a key, padded with X on the left; 0 is as many as the digits of --dbsize."`
+	ValueLength int    `name:"valuelength" short:"v" default:"8" help:"Bytes of a value; 0 makes the value equal to its key."`
+	SkipLoad    bool   `name:"skipload" short:"s" help:"Do not load the keys first."`
+	LoadThreads int    `default:"8" help:"Threads that load."`
+	LSet        bool   `name:"lset" help:"Load with SET rather than MSET."`
+
+	Index  size.Bytes `short:"i" default:"1g" help:"Index size of the embedded server (InProc)."`
+	Memory size.Bytes `default:"0" help:"Log memory of the embedded server (InProc); 0 holds all keys."`
+}
+
+// clientType is how requests reach the server.
+type clientType string
+
+// The clients there are.
+const (
+	lightClientType clientType = "LightClient"
+	inProcType      clientType = "InProc"
+)
+
+// UnmarshalText sets c from a flag's text, in any case.
+func (c *clientType) UnmarshalText(text []byte) error {
+	for _, known := range []clientType{lightClientType, inProcType} {
+		if strings.EqualFold(string(text), string(known)) {
+			*c = known
+			return nil
+		}
+	}
+	return fmt.Errorf("ClientType %s not supported", text)
+}
+
+// parseOptions reads the command line and checks it. Help goes to stdout.
+func parseOptions(args []string, stdout io.Writer) (options, error) {
+	var o options
+	parser, err := kong.New(&o,
+		kong.Name("resp-bench"),
+		kong.Description("Loads a RESP server and measures its throughput."),
+		kong.NoDefaultHelp(),
+		kong.WithHyphenPrefixedParameters(true), // --runtime -1
+		kong.Writers(stdout, stdout),
+		kong.Vars{"operations": strings.Join(operationNames(), ", ")},
+	)
+	if err != nil {
+		return o, err
+	}
+	if _, err := parser.Parse(args); err != nil {
+		if errors.Is(err, errHelpShown) {
+			return o, errHelpShown
+		}
+		return o, err
+	}
+	return o, o.validate()
+}
+
+// validate reports the first option that is out of range or does not go with the others.
+func (o *options) validate() error {
+	switch {
+	case o.LoadThreads < 1:
+		return fmt.Errorf("--load-threads must be at least 1 (got %d)", o.LoadThreads)
+	case len(o.Threads) == 0 || slices.Min(o.Threads) < 1:
+		return fmt.Errorf("--threads must be a list of numbers of at least 1 (got %s)", joinNumbers(o.Threads))
+	case len(o.Batch) == 0 || slices.Min(o.Batch) < 1:
+		return fmt.Errorf("--batchsize must be a list of numbers of at least 1 (got %s)", joinNumbers(o.Batch))
+	case o.DBSize < 1 || o.DBSize >= 1<<48:
+		return fmt.Errorf("--dbsize must be from 1 to %d (got %d)", uint64(1)<<48-1, o.DBSize)
+	case o.Total < 1:
+		return fmt.Errorf("--totalops must be at least 1 (got %d)", o.Total)
+	case o.KeyLength < 0 || o.KeyLength > 64<<10:
+		return fmt.Errorf("--keylength must be from 0 to %d (got %d)", 64<<10, o.KeyLength)
+	case o.ValueLength < 0 || o.ValueLength > 512<<20:
+		return fmt.Errorf("--valuelength must be from 0 to %d (got %d)", 512<<20, o.ValueLength)
+	case o.Runtime < -1:
+		return fmt.Errorf("--runtime must be -1, 0 or a number of seconds (got %d)", o.Runtime)
+	case o.Port < 1 || o.Port > 65535:
+		return fmt.Errorf("--port must be from 1 to 65535 (got %d)", o.Port)
+	case o.Op == opSetEx && o.TTL <= 0:
+		return errors.New("TTL must be positive for SETEX operations.") //nolint:staticcheck // the text is part of the interface
+	case o.Verify && !o.Op.reads():
+		return fmt.Errorf("--verify needs --op GET or MGET (got %s)", o.Op)
+	}
+	return nil
+}
+
+// keyspace returns the naming of keys and values that the options ask for.
+func (o *options) keyspace() keyspace {
+	k := keyspace{dbSize: o.DBSize, keyLength: o.KeyLength, valueLength: o.ValueLength, ttlSeconds: o.TTL}
+	if k.keyLength == 0 {
+		k.keyLength = len(strconv.FormatUint(o.DBSize, 10))
+	}
+	return k
+}
+
+// address is where clients connect.
+func (o *options) address() string {
+	host := o.Host
+	if o.ClientAddr != "" {
+		host = o.ClientAddr
+	}
+	return joinHostPort(host, o.Port)
+}
+
+// joinNumbers writes a list as a flag takes it.
+func joinNumbers(numbers []int) string {
+	texts := make([]string, len(numbers))
+	for i, n := range numbers {
+		texts[i] = strconv.Itoa(n)
+	}
+	return strings.Join(texts, ",")
+}

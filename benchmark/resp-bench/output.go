@@ -1,0 +1,80 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/pyropedb/pyrope/benchmark/report"
+)
+
+// printf writes to the program's output, whose failure has nobody to be told to.
+func (b *bench) printf(format string, arguments ...any) {
+	fmt.Fprintf(b.output, format, arguments...)
+}
+
+// printConfig writes the options the run was started with.
+func (b *bench) printConfig() {
+	o := &b.options
+	auth := ""
+	if o.Auth != "" {
+		auth = "set" // a log is no place for a password
+	}
+	b.printf("<<<<<<< Benchmark Configuration >>>>>>>>\n")
+	for _, line := range []struct {
+		name  string
+		value any
+	}{
+		{"benchmarkType", "Offline"},
+		{"skipLoad", o.SkipLoad},
+		{"DBsize", o.DBSize},
+		{"TotalOps", o.Total},
+		{"Op Benchmark", o.Op},
+		{"KeyLength", o.KeyLength},
+		{"ValueLength", o.ValueLength},
+		{"BatchSize", joinNumbers(o.Batch)},
+		{"RunTime", o.Runtime},
+		{"NumThreads", joinNumbers(o.Threads)},
+		{"Auth", auth},
+		{"Load Using SET", o.LSet},
+		{"Zipf", o.Zipf},
+		{"Verify", o.Verify},
+		{"ClientType used for benchmarking", o.Client},
+		{"GOMAXPROCS", runtime.GOMAXPROCS(0)},
+	} {
+		b.printf("%s: %v\n", line.name, line.value)
+	}
+	b.printf("----------------------------------\n")
+}
+
+// printResult writes the figures of a load or a run.
+func (b *bench) printResult(op operation, threads int, elapsed time.Duration, ops uint64) {
+	b.printf("\nOperation type: %s\n", op)
+	b.printf("Num threads: %d\n", threads)
+	b.printf("[Total time]: %sms for %s ops\n", report.N2(float64(elapsed.Microseconds())/1000), report.N2(float64(ops)))
+	b.printf("[Throughput]: %s ops/sec\n", report.N2(perSecond(ops, elapsed)))
+}
+
+// printRemarks writes what a run found beside its speed.
+func (b *bench) printRemarks(m *measurement) {
+	if b.options.Client == inProcType {
+		b.printf("[BytesConsumed]: %s bytes\n", report.N0(m.bytes))
+		b.printf("[BytesConsumedPerSecond]: %s GiB/sec\n", report.N2(perSecond(m.bytes, m.elapsed)/1e9))
+	}
+	if b.options.Verify {
+		b.printf("[Verified]: %s values, %s mismatches, %s nil\n", report.N0(m.checked), report.N0(m.mismatches), report.N0(m.checkedNils))
+		if m.firstWrong != "" {
+			b.printf("[First mismatch]: %s\n", m.firstWrong)
+		}
+	} else if m.nils > 0 {
+		b.printf("[Misses]: %s replies were nil; a miss costs less than a read\n", report.N0(m.nils))
+	}
+}
+
+// perSecond is a rate.
+func perSecond(count uint64, elapsed time.Duration) float64 {
+	if elapsed <= 0 {
+		return 0
+	}
+	return float64(count) / elapsed.Seconds()
+}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pyropedb/pyrope/benchmark/workload"
+)
+
+// drainGrace is how long replies may take to arrive after a run is over.
+const drainGrace = 10 * time.Second
+
+// measurement is what one run found.
+type measurement struct {
+	elapsed     time.Duration
+	batches     uint64
+	bytes       uint64 // of replies
+	nils        uint64
+	errors      uint64
+	firstError  string
+	checked     uint64
+	mismatches  uint64
+	firstWrong  string
+	checkedNils uint64
+}
+
+// runControl is shared by the workers of a run.
+type runControl struct {
+	batches []batch
+	start   chan struct{}
+	stop    atomic.Bool
+	bounded bool         // end when budget is used up
+	budget  atomic.Int64 // batches left
+}
+
+// worker is one thread of a run. Its counters are its own: it shares no written cache line with
+// another worker while it runs, for each is allocated apart and padded.
+type worker struct {
+	control *runControl
+	link    link
+	random  workload.Random
+	replies replies
+	checker *checker
+	batches uint64
+	err     error
+	_       [128]byte
+}
+
+// run exchanges batches chosen at random until the run is over. This is the measured loop; it
+// allocates nothing.
+func (w *worker) run() {
+	count := uint64(len(w.control.batches))
+	for !w.control.stop.Load() {
+		if w.control.bounded && w.control.budget.Add(-1) < 0 {
+			return
+		}
+		next := &w.control.batches[w.random.Below(count)]
+		if w.checker != nil {
+			w.checker.startBatch(next.numbers)
+		}
+		w.replies.expect(next.replies)
+		if w.err = w.link.exchange(next.request, &w.replies); w.err != nil {
+			w.control.stop.Store(true)
+			return
+		}
+		w.batches++
+	}
+}
+
+// measure runs threads workers over the batches, for the options' runtime or number of operations.
+func (b *bench) measure(batches []batch, batchSize, threads int) (measurement, error) {
+	links, err := b.connectAll(threads)
+	if err != nil {
+		return measurement{}, err
+	}
+	defer closeAll(links)
+
+	control := &runControl{batches: batches, start: make(chan struct{}), bounded: b.options.Runtime == 0}
+	control.budget.Store(int64((b.options.Total + uint64(batchSize) - 1) / uint64(batchSize)))
+	workers := make([]*worker, threads)
+	var group sync.WaitGroup
+	for i := range workers {
+		w := &worker{control: control, link: links[i], random: workload.NewRandom(requestSeed, uint64(i)+1)}
+		if b.options.Verify {
+			w.checker = &checker{keys: b.keys}
+			w.replies.check = w.checker
+		}
+		workers[i] = w
+		group.Go(func() {
+			<-control.start
+			w.run()
+		})
+	}
+
+	began := time.Now()
+	close(control.start)
+	over := make(chan struct{})
+	go func() { group.Wait(); close(over) }()
+	b.waitForEnd(control, over)
+	control.stop.Store(true)
+	for _, l := range links {
+		l.interruptBy(time.Now().Add(drainGrace))
+	}
+	<-over
+	return collect(workers, time.Since(began))
+}
+
+// waitForEnd returns when the runtime has passed, the workers are over or the user interrupts.
+func (b *bench) waitForEnd(control *runControl, over <-chan struct{}) {
+	var deadline <-chan time.Time
+	if b.options.Runtime > 0 {
+		timer := time.NewTimer(time.Duration(b.options.Runtime) * time.Second)
+		defer timer.Stop()
+		deadline = timer.C
+	}
+	glance := time.NewTicker(100 * time.Millisecond)
+	defer glance.Stop()
+	for {
+		select {
+		case <-deadline:
+			return
+		case <-over:
+			return
+		case <-glance.C:
+			if b.interrupted.Load() || control.stop.Load() {
+				return
+			}
+		}
+	}
+}
+
+// collect adds the workers' counters up; the first failure among them is the error.
+func collect(workers []*worker, elapsed time.Duration) (measurement, error) {
+	m := measurement{elapsed: elapsed}
+	var failure error
+	for _, w := range workers {
+		if failure == nil {
+			failure = w.err
+		}
+		m.batches += w.batches
+		m.bytes += w.replies.bytes
+		m.nils += w.replies.nils
+		m.errors += w.replies.errors
+		if m.firstError == "" {
+			m.firstError = w.replies.firstError
+		}
+		if w.checker == nil {
+			continue
+		}
+		m.checked += w.checker.checked
+		m.mismatches += w.checker.mismatches
+		m.checkedNils += w.checker.nils
+		if m.firstWrong == "" {
+			m.firstWrong = w.checker.firstMismatch
+		}
+	}
+	return m, failure
+}
