@@ -52,10 +52,12 @@ func (c *Context) integerArgument(argument []byte) (n int64, ok bool) {
 const (
 	extendedMantissaBits = 64
 	extendedMaxExponent  = 16384  // of a mantissa in [0.5, 1)
-	extendedMinExponent  = -16444 // of the smallest denormal
 	floatMaxBytes        = 5 * 1024
 	floatDecimals        = 17 // digits behind the point before trailing zeros go
 )
+
+// extendedUnderflow rounds to zero in the extended format: half its smallest number.
+var extendedUnderflow = new(big.Float).SetMantExp(big.NewFloat(1), -16446)
 
 // parseFloat reads a number as strtold does: decimal or hexadecimal, with an optional exponent, or
 // an infinity. Numbers that are too large, or too small to differ from zero, are refused.
@@ -81,7 +83,7 @@ func parseFloat(text []byte) (value *big.Float, ok bool) {
 		return nil, false
 	}
 	if value.Sign() != 0 {
-		if exponent := value.MantExp(nil); exponent > extendedMaxExponent || exponent < extendedMinExponent {
+		if value.MantExp(nil) > extendedMaxExponent || value.Cmp(extendedUnderflow) <= 0 {
 			return nil, false
 		}
 	}
