@@ -119,7 +119,8 @@ func (s *Session) prefetch(group []Key) *index.Table {
 		p.buckets[i] = t.Bucket(hash)
 		touched += p.buckets[i].Touch()
 	}
-	begin, head := s.log.Begin(), s.log.Head()
+	p.departs = s.departs
+	head, begin := s.bounds()
 	for i := range group {
 		p.slots[i], p.newest[i] = t.Find(p.buckets[i], index.TagOf(p.hashes[i]), begin)
 		if p.newest[i] >= head {
@@ -131,10 +132,10 @@ func (s *Session) prefetch(group []Key) *index.Table {
 }
 
 // readPrefetched is readMemory for the i-th key of a prefetched group: when the bucket is free and its
-// slot unchanged, the search is not repeated.
+// slot unchanged, the search is not repeated. Once the epoch was left, nothing that was prefetched counts.
 func (s *Session) readPrefetched(t *index.Table, i int, key Key, token uint64, r Reader) (Status, record.Address) {
 	p := &s.batch
-	if len(s.held) != 0 || p.slots[i] == nil || p.buckets[i].TryShared() != index.Latched {
+	if s.departs != p.departs || len(s.held) != 0 || p.slots[i] == nil || p.buckets[i].TryShared() != index.Latched {
 		return s.readMemory(p.hashes[i], key, token, r)
 	}
 	var f found
@@ -142,7 +143,8 @@ func (s *Session) readPrefetched(t *index.Table, i int, key Key, token uint64, r
 	if !index.Still(f.slot, index.TagOf(p.hashes[i]), f.newest) {
 		f = s.lookup(t, p.buckets[i], p.hashes[i], key)
 	} else {
-		s.walk(&f, s.log.Begin(), s.log.Head(), key)
+		head, begin := s.bounds()
+		s.walk(&f, begin, head, key)
 	}
 	status := s.answer(&f, token, r)
 	p.buckets[i].ReleaseShared()

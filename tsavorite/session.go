@@ -25,6 +25,7 @@ type Session struct {
 	now     int64 // Unix milliseconds, sampled by Enter
 	onBlock func()
 	blocked bool     // onBlock has run since Enter
+	departs uint     // times a verb left the epoch to wait: what was found before may be gone
 	held    []uint64 // latch IDs taken by Latch, ascending
 	err     error    // cause of the last StatusError
 	created uint     // records created, to look at the index now and then
@@ -93,6 +94,7 @@ func (s *Session) fail(err error) Status {
 
 // suspend leaves the epoch before a wait, after telling the hook. resume must follow.
 func (s *Session) suspend() {
+	s.departs++
 	s.epoch.Leave()
 	if !s.blocked {
 		s.blocked = true
@@ -171,6 +173,7 @@ func (s *Session) unlatchExclusive(t *index.Table, b *index.Bucket, hash uint64)
 // wait like any other, announced to the hook.
 func (s *Session) waitForLatch(attempt int) {
 	if attempt < 4 {
+		s.departs++
 		s.epoch.Leave()
 		runtime.Gosched()
 		s.resume()
@@ -192,10 +195,17 @@ type found struct {
 
 // lookup walks the chain of a key's entry as far as memory goes.
 func (s *Session) lookup(t *index.Table, b *index.Bucket, hash uint64, key Key) (f found) {
-	begin, head := s.log.Begin(), s.log.Head()
+	head, begin := s.bounds()
 	f.slot, f.newest = t.Find(b, index.TagOf(hash), begin)
 	s.walk(&f, begin, head, key)
 	return f
+}
+
+// bounds returns head and begin. Head is loaded first: where records leave memory for good, begin
+// is raised before head, so no address at or above this begin is taken for one on a device.
+func (s *Session) bounds() (head, begin record.Address) {
+	head = s.log.Head()
+	return head, s.log.Begin()
 }
 
 // walk follows f.newest.

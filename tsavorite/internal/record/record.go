@@ -114,6 +114,9 @@ func (r Record) keyOffset() uintptr {
 
 // Key returns the key's bytes, in place.
 func (r Record) Key() []byte {
+	if r.KeyLength() == 0 {
+		return nil // no pointer past the end of a record that ends here
+	}
 	return unsafe.Slice((*byte)(unsafe.Add(r.base, r.keyOffset())), r.KeyLength())
 }
 
@@ -122,6 +125,9 @@ func (r Record) valueOffset() uintptr { return r.keyOffset() + uintptr(pad8(r.Ke
 // Value returns the value's bytes, in place; its capacity is the record's.
 func (r Record) Value() []byte {
 	lengths := r.lengths()
+	if lengths == 0 {
+		return nil // no pointer past the end of the record
+	}
 	return unsafe.Slice((*byte)(unsafe.Add(r.base, r.valueOffset())), int(lengths>>32))[:int(lengths&(1<<32-1))]
 }
 
@@ -192,6 +198,9 @@ func (r Record) Holds(namespace uint32, key []byte) bool {
 	identity := uint64(namespace) | uint64(len(key))<<32
 	if r.identity()&(1<<56-1) != identity {
 		return false
+	}
+	if len(key) == 0 {
+		return true
 	}
 	at := unsafe.Add(r.base, r.keyOffset())
 	if len(key) == 8 {
