@@ -67,6 +67,7 @@ type batch struct {
 	slots   [overlapKeys]index.Slot
 	newest  [overlapKeys]record.Address
 	touched uint64       // keeps the early loads alive
+	departs uint         // the session's when the group was prefetched
 	held    []*operation // by key from the first cold one on; nil is a key in memory
 }
 
