@@ -1,0 +1,104 @@
+package metamorphic
+
+import (
+	"testing"
+
+	"github.com/pyropedb/pyrope/device"
+	"github.com/pyropedb/pyrope/device/file"
+	"github.com/pyropedb/pyrope/device/localmemory"
+	"github.com/pyropedb/pyrope/device/null"
+	"github.com/pyropedb/pyrope/tsavorite"
+)
+
+// configuration is one way to set a store up.
+type configuration struct {
+	name    string
+	options tsavorite.Options
+	open    func(t *testing.T) device.Device // nil is a store without a device
+	lossy   bool                             // records may be dropped
+	spills  bool                             // so little memory that reads must go to the device
+}
+
+const (
+	tinyPage  = 4 << 10
+	tinyLog   = 3 * tinyPage
+	tinyIndex = 512 // eight buckets: chains overflow and tags collide
+)
+
+// configurations lists the ways that the operations run under.
+func configurations() []configuration {
+	const plenty = 64 << 20
+	tiny := tsavorite.Options{MemoryBytes: tinyLog, PageBytes: tinyPage, IndexBytes: tinyIndex, IndexMaxBytes: tinyIndex}
+	growing := tiny
+	growing.IndexMaxBytes = 0
+	list := []configuration{
+		{name: "memory", options: tsavorite.Options{MemoryBytes: plenty}},
+		{name: "memory,tiny index", options: tsavorite.Options{MemoryBytes: plenty, PageBytes: tinyPage, IndexBytes: tinyIndex, IndexMaxBytes: tinyIndex}},
+		{name: "memory,growing index", options: tsavorite.Options{MemoryBytes: plenty, PageBytes: 64 << 10, IndexBytes: tinyIndex}},
+		{name: "evict,tiny", lossy: true, options: evicting(tiny)},
+		{name: "evict,more", lossy: true, options: evicting(growing)},
+		{name: "null,roomy", open: openNull, options: tsavorite.Options{MemoryBytes: plenty, PageBytes: 64 << 10, IndexBytes: tinyIndex}},
+		{name: "null,tiny", open: openNull, lossy: true, options: tiny},
+		{name: "localmemory,tiny", open: openLocalMemory, spills: true, options: tiny},
+		{name: "localmemory,growing index", open: openLocalMemory, spills: true, options: growing},
+		{name: "localmemory,inline", open: openInline, spills: true, options: growing},
+		{name: "localmemory,one percent mutable", open: openLocalMemory, spills: true, options: sized(growing, 16, 1)},
+		{name: "localmemory,most mutable", open: openLocalMemory, spills: true, options: sized(tiny, 16, 99)},
+		{name: "localmemory,odd page count", open: openLocalMemory, spills: true, options: sized(growing, 5, 50)},
+		{name: "localmemory,bigger pages", open: openLocalMemory, options: tsavorite.Options{MemoryBytes: 3 * 64 << 10, PageBytes: 64 << 10}},
+		{name: "file,tiny", open: openFile, spills: true, options: tiny},
+		{name: "file,more", open: openFile, spills: true, options: sized(growing, 8, 90)},
+	}
+	return append(list, nativeConfigurations(tiny, growing)...)
+}
+
+func evicting(o tsavorite.Options) tsavorite.Options {
+	o.EvictOldest = true
+	return o
+}
+
+func sized(o tsavorite.Options, pages uint64, mutablePercent int) tsavorite.Options {
+	o.MemoryBytes, o.MutablePercent = pages*o.PageBytes, mutablePercent
+	return o
+}
+
+// deviceOptions are those of a device with small segments, so that every run crosses many.
+func deviceOptions(t *testing.T) device.Options {
+	return device.Options{Directory: t.TempDir(), SegmentSizeBytes: 64 << 10}
+}
+
+// closing closes the device when the test ends, which is after its store.
+func closing(t *testing.T, d device.Device, err error) device.Device {
+	t.Helper()
+	if err != nil {
+		t.Fatalf("cannot open the device: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Errorf("cannot close the device: %v", err)
+		}
+	})
+	return d
+}
+
+func openNull(t *testing.T) device.Device {
+	d, err := null.Open(deviceOptions(t))
+	return closing(t, d, err)
+}
+
+func openLocalMemory(t *testing.T) device.Device {
+	d, err := localmemory.Open(deviceOptions(t))
+	return closing(t, d, err)
+}
+
+func openInline(t *testing.T) device.Device {
+	o := deviceOptions(t)
+	o.InlineCompletion = true
+	d, err := localmemory.Open(o)
+	return closing(t, d, err)
+}
+
+func openFile(t *testing.T) device.Device {
+	d, err := file.Open(deviceOptions(t))
+	return closing(t, d, err)
+}

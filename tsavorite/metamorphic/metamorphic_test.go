@@ -1,0 +1,71 @@
+package metamorphic
+
+import (
+	"flag"
+	"os"
+	"runtime/pprof"
+	"testing"
+	"time"
+)
+
+var (
+	seedFlag = flag.Uint64("seed", 0, "run this seed alone; 0 is a fixed one and one from the clock")
+	opsFlag  = flag.Int("ops", 0, "operations of a run; 0 is 20,000, or 3,000 in short mode")
+)
+
+// TestMetamorphic runs the same operations under every configuration.
+func TestMetamorphic(t *testing.T) {
+	seeds := []uint64{1, uint64(time.Now().UnixNano())}
+	if *seedFlag != 0 {
+		seeds = []uint64{*seedFlag}
+	}
+	count := 20_000
+	if testing.Short() {
+		count = 3_000
+	}
+	if *opsFlag != 0 {
+		count = *opsFlag
+	}
+	for _, settings := range configurations() {
+		t.Run(settings.name, func(t *testing.T) {
+			t.Parallel()
+			for _, seed := range seeds {
+				watch(t, 2*time.Minute)
+				r := newRun(t, settings, seed)
+				for g := newGenerator(seed); g.count < count; {
+					r.execute(g.next())
+				}
+				r.finish()
+			}
+		})
+	}
+}
+
+// watch ends the process with every goroutine's stack if the test is still running after limit:
+// what waits for ever in an engine is found by looking at who waits for whom.
+func watch(t *testing.T, limit time.Duration) {
+	name := t.Name()
+	timer := time.AfterFunc(limit, func() {
+		_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 2)
+		panic(name + " is still running after " + limit.String())
+	})
+	t.Cleanup(func() { timer.Stop() })
+}
+
+// TestGeneratorRepeats: a seed gives the same operations every time, or printing it is no use.
+func TestGeneratorRepeats(t *testing.T) {
+	first, second := newGenerator(7), newGenerator(7)
+	verbs := map[verb]int{}
+	for range 5_000 {
+		a, b := first.next(), second.next()
+		if a.String() != b.String() {
+			t.Fatalf("the seed gave %v and then %v", a, b)
+		}
+		verbs[a.verb]++
+	}
+	for v, name := range verbNames {
+		if verbs[verb(v)] == 0 {
+			t.Errorf("%s is never drawn", name)
+		}
+	}
+}
