@@ -16,6 +16,7 @@ type Client struct {
 	Address     string    // of the peer, as CLIENT LIST prints it; immutable
 	Local       string    // our end of the connection; immutable
 	ConnectedAt time.Time // immutable
+	Transport   Transport // nil for a client without a socket; immutable
 
 	Parser    resp.Parser // the owner's; remembers how far an incomplete request was read
 	NeedsAuth bool        // the owner's: a password is set and this connection has not given it yet
@@ -25,6 +26,8 @@ type Client struct {
 	protocol    atomic.Int32
 	commands    atomic.Uint64
 	lastCommand atomic.Pointer[Command]
+	noEvict     atomic.Bool // CLIENT NO-EVICT
+	noTouch     atomic.Bool // CLIENT NO-TOUCH
 
 	mu struct {
 		sync.Mutex
@@ -63,4 +66,53 @@ func (c *Client) count(d *Command, calls uint64) {
 	if c.lastCommand.Load() != d {
 		c.lastCommand.Store(d)
 	}
+}
+
+// Name is what CLIENT SETNAME gave, or empty. Any goroutine.
+func (c *Client) Name() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mu.name
+}
+
+// setName sets what Name returns.
+func (c *Client) setName(name string) {
+	c.mu.Lock()
+	c.mu.name = name
+	c.mu.Unlock()
+}
+
+// library is what CLIENT SETINFO gave. Any goroutine.
+func (c *Client) library() (name, version string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mu.libraryName, c.mu.libraryVersion
+}
+
+// setLibrary changes what library returns; nil leaves a part as it is.
+func (c *Client) setLibrary(name, version *string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if name != nil {
+		c.mu.libraryName = *name
+	}
+	if version != nil {
+		c.mu.libraryVersion = *version
+	}
+}
+
+// setAuthenticated notes whether the connection may do more than authenticate.
+func (c *Client) setAuthenticated(yes bool) {
+	c.NeedsAuth = !yes
+	c.Parser.Unauthenticated = !yes
+}
+
+// reset returns the connection to the state it was accepted in, as RESET does.
+func (c *Client) reset(needsAuth bool) {
+	c.SetDatabase(0)
+	c.SetProtocol(resp.RESP2)
+	c.setName("")
+	c.noEvict.Store(false)
+	c.noTouch.Store(false)
+	c.setAuthenticated(!needsAuth)
 }

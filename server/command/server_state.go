@@ -1,4 +1,116 @@
 package command
 
-// ServerState is what the connection and server commands share beyond the databases.
-type ServerState struct{}
+import (
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/hex"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pyropedb/pyrope/device"
+	"github.com/pyropedb/pyrope/server/config"
+)
+
+// Traffic is what has gone through a server's sockets since its start.
+type Traffic struct {
+	Connections             int    // open now
+	Accepted, Refused       uint64 // connections
+	InputBytes, OutputBytes uint64
+}
+
+// ServerState is what the connection and server commands share beyond the databases. Its zero
+// value is a server without sockets, options or password.
+type ServerState struct {
+	// Set before the first command, and not changed afterwards.
+	Options  config.Options // resolved
+	Device   device.Info    // zero without a storage tier
+	Started  time.Time
+	RunID    string         // 40 hexadecimal digits, see NewRunID
+	Port     int            // the TCP port in use, 0 for none
+	Log      *slog.Logger   // nil discards
+	LogLevel *slog.LevelVar // what CONFIG SET loglevel changes; nil for a fixed level
+	Traffic  func() Traffic // nil without sockets
+	Shutdown func()         // begins the end of the server and returns at once; nil refuses SHUTDOWN
+
+	Clients Clients
+
+	errors     errorCounts
+	password   atomic.Pointer[string] // nil or empty for none
+	maxClients atomic.Int64           // 0 for what Options says
+
+	mu struct {
+		sync.Mutex
+		rates    rates
+		baseline Traffic // what Traffic said at the last CONFIG RESETSTAT
+	}
+}
+
+// NewRunID returns the random name of one run of a server.
+func NewRunID() string {
+	var id [20]byte
+	rand.Read(id[:])
+	return hex.EncodeToString(id[:])
+}
+
+// SetPassword makes AUTH ask new connections for a password; empty asks for none.
+func (s *ServerState) SetPassword(password string) { s.password.Store(&password) }
+
+// Password is what AUTH asks for; empty for nothing.
+func (s *ServerState) Password() string {
+	if password := s.password.Load(); password != nil {
+		return *password
+	}
+	return ""
+}
+
+// passwordIs compares in a time that depends on the length of given alone.
+func (s *ServerState) passwordIs(given []byte) bool {
+	return subtle.ConstantTimeCompare([]byte(s.Password()), given) == 1
+}
+
+// MaxClients is the number of connections to serve at a time.
+func (s *ServerState) MaxClients() int {
+	if limit := s.maxClients.Load(); limit != 0 {
+		return int(limit)
+	}
+	return s.Options.MaxClients
+}
+
+// traffic is the traffic since the last CONFIG RESETSTAT.
+func (s *ServerState) traffic() Traffic {
+	if s.Traffic == nil {
+		return Traffic{}
+	}
+	s.mu.Lock()
+	base := s.mu.baseline
+	s.mu.Unlock()
+	now := s.Traffic()
+	now.Accepted -= base.Accepted
+	now.Refused -= base.Refused
+	now.InputBytes -= base.InputBytes
+	now.OutputBytes -= base.OutputBytes
+	return now
+}
+
+// log returns the logger.
+func (s *ServerState) log() *slog.Logger {
+	if s.Log == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return s.Log
+}
+
+// resetStatistics is CONFIG RESETSTAT.
+func (s *State) resetStatistics() {
+	s.ResetTotals()
+	s.Server.errors.reset()
+	if s.Server.Traffic == nil {
+		return
+	}
+	now := s.Server.Traffic()
+	s.Server.mu.Lock()
+	s.Server.mu.baseline = now
+	s.Server.mu.Unlock()
+}

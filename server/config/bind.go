@@ -38,5 +38,19 @@ func (o Options) Addresses() []string {
 	return addresses
 }
 
+// Hosts returns the addresses of Addresses without their ports, separated by blanks, as CONFIG GET
+// bind shows them.
+func (o Options) Hosts() string {
+	var hosts []string
+	for _, address := range o.Addresses() {
+		host, _, _ := net.SplitHostPort(address)
+		if host == "" {
+			host = "*"
+		}
+		hosts = append(hosts, host)
+	}
+	return strings.Join(hosts, " ")
+}
+
 // hostPort joins a host and a port number.
 func hostPort(host string, port int) string { return net.JoinHostPort(host, strconv.Itoa(port)) }

@@ -49,40 +49,6 @@ func (p *Policy) UnmarshalText(text []byte) error {
 	return choose(p, "policy", text, NoEviction, AllKeysLRU)
 }
 
-// DeviceType is the kind of device behind the storage tier.
-type DeviceType string
-
-// The device types that exist. RandomAccess and FileStream are the same plain file.
-const (
-	DeviceDefault      DeviceType = "Default"
-	DeviceNative       DeviceType = "Native"
-	DeviceRandomAccess DeviceType = "RandomAccess"
-	DeviceFileStream   DeviceType = "FileStream"
-	DeviceLocalMemory  DeviceType = "LocalMemory"
-	DeviceNull         DeviceType = "Null"
-)
-
-// UnmarshalText reads a device type in any case.
-func (d *DeviceType) UnmarshalText(text []byte) error {
-	return choose(d, "device type", text, DeviceDefault, DeviceNative, DeviceRandomAccess,
-		DeviceFileStream, DeviceLocalMemory, DeviceNull)
-}
-
-// DeviceBackend is how a Native device talks to the kernel.
-type DeviceBackend string
-
-// The backends that exist.
-const (
-	BackendDefault DeviceBackend = "Default"
-	BackendLibaio  DeviceBackend = "Libaio"
-	BackendUring   DeviceBackend = "Uring"
-)
-
-// UnmarshalText reads a backend in any case.
-func (b *DeviceBackend) UnmarshalText(text []byte) error {
-	return choose(b, "device backend", text, BackendDefault, BackendLibaio, BackendUring)
-}
-
 // Level is the least level of a log line that is written.
 type Level string
 
@@ -128,6 +94,16 @@ func (l Level) Slog() slog.Level {
 		return math.MaxInt
 	}
 	return slog.LevelInfo
+}
+
+// LevelOf is the level whose Slog value is the given one, or the next above it.
+func LevelOf(level slog.Level) Level {
+	for _, known := range []Level{Trace, Debug, Information, Warning, Error, Critical} {
+		if level <= known.Slog() {
+			return known
+		}
+	}
+	return None
 }
 
 // Format is the format of a config file.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pyropedb/pyrope/device"
 	"github.com/pyropedb/pyrope/server/config"
 )
 
@@ -64,7 +65,7 @@ func TestJSONFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := config.Options{Port: 7001, Memory: 64 << 20, StorageTier: config.On, ScatterGather: config.Off,
-		UnixSocketPerm: 0o700, DeviceType: config.DeviceNative}
+		UnixSocketPerm: 0o700, DeviceType: device.Native}
 	if diff := cmp.Diff(want, o); diff != "" {
 		t.Errorf("options (-want +got):\n%s", diff)
 	}

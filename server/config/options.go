@@ -10,6 +10,8 @@
 // the same thing. Everything here is pure but ReadFile and MachineMemory.
 package config
 
+import "github.com/pyropedb/pyrope/device"
+
 // DefaultPort is the TCP port the command line listens on when none is given.
 const DefaultPort = 6379
 
@@ -29,6 +31,8 @@ type Options struct {
 	UnixSocketPerm FileMode `name:"unixsocketperm" group:"Network" help:"Mode of the socket file, octal (what the umask gives)."`
 	// NetworkThreads is the number of event loops, 0 to 1024. 0 is one a processor.
 	NetworkThreads int `name:"network-threads" group:"Network" help:"Event loops, up to 1024 (one a processor)."`
+	// MaxClients is the number of connections served at a time, 1 to 1000000. 0 is 10000.
+	MaxClients int `name:"network-connection-limit" aliases:"maxclients" group:"Network" help:"Connections served at a time (10000)."`
 	// Password is what AUTH asks for. Empty asks for none.
 	Password string `name:"password" aliases:"requirepass" group:"Network" help:"Password that AUTH asks for (none)."`
 	// ScatterGather reads the cold records of pipelined GETs together. Default is on.
@@ -59,19 +63,20 @@ type Options struct {
 	LogDir string `name:"logdir" short:"l" group:"Storage" help:"Directory of the log segments; needs --storage-tier (current directory)."`
 	// Segment is the size of a segment file, a power of two of at least Page. 0 is 1g.
 	Segment Size `name:"segment" short:"s" group:"Storage" help:"Log segment file, a power of two, at least --page (1g)."`
-	// DeviceType is the kind of device behind the storage tier. Default probes for the best.
-	DeviceType DeviceType `name:"device-type" group:"Storage" help:"Default, Native, RandomAccess, FileStream, LocalMemory or Null (Default)."`
-	// DeviceBackend chooses how a Native device talks to the kernel. Default probes for the best.
-	DeviceBackend DeviceBackend `name:"device-io-backend" group:"Storage" help:"Of a Native device: Default, Libaio or Uring (Default)."`
-	// DeviceCompletionThreads is the number of goroutines that collect completions where the
-	// device has its own, 0 to 64. 0 is 4.
-	DeviceCompletionThreads int `name:"device-completion-threads" group:"Storage" help:"Completion threads of the device, 1 to 64 (4)."`
+	// DeviceType is the kind of device behind the storage tier. Default probes for the best,
+	// or is Native where DeviceBackend is given.
+	DeviceType device.Kind `name:"device-type" group:"Storage" help:"Default, Native, RandomAccess, FileStream, LocalMemory or Null (Default)."`
+	// DeviceBackend is how a Native device talks to the kernel. Default is Libaio.
+	DeviceBackend device.Backend `name:"device-io-backend" group:"Storage" help:"Of a Native device: Libaio or Uring (Libaio)."`
+	// DeviceCompletionThreads is the number of goroutines that wait for completions, 0 to 64. 0 is
+	// the device's choice.
+	DeviceCompletionThreads int `name:"device-completion-threads" group:"Storage" help:"Goroutines that wait for completions, up to 64 (the device's choice)."`
 	// DeviceContexts is the number of rings or I/O contexts, 0 to 4096. 0 is the device's choice.
 	DeviceContexts int `name:"device-io-contexts" group:"Storage" help:"Rings or contexts of the device, up to 4096 (the device's choice)."`
 	// DeviceQueueDepth is the depth of each ring, 0 to 32768. 0 is the device's choice.
 	DeviceQueueDepth int `name:"device-queue-depth" group:"Storage" help:"Depth of each ring, up to 32768 (the device's choice)."`
-	// DeviceThrottle bounds the requests in flight, 0 to 65536, and to DeviceContexts ×
-	// DeviceQueueDepth where both are given. 0 is the device's choice.
+	// DeviceThrottle bounds the requests in flight, 0 to 65536, from DeviceContexts to
+	// DeviceContexts × DeviceQueueDepth where those are given. 0 is the device's choice.
 	DeviceThrottle int `name:"device-throttle-limit" group:"Storage" help:"Requests in flight, up to 65536 and to contexts × depth (the device's choice)."`
 
 	// LoggerLevel is the least level that is logged. Default is Information.

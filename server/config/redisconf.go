@@ -141,7 +141,7 @@ var redisDirectives = fieldSet(`
 	latency-monitor-threshold latency-tracking latency-tracking-info-percentiles lazyfree-lazy-eviction
 	lazyfree-lazy-expire lazyfree-lazy-server-del lazyfree-lazy-user-del lazyfree-lazy-user-flush
 	lfu-decay-time lfu-log-factor list-compress-depth list-max-listpack-size list-max-ziplist-size
-	loadmodule locale-collate logfile lua-time-limit masterauth masteruser maxclients maxmemory-clients
+	loadmodule locale-collate logfile lua-time-limit masterauth masteruser maxmemory-clients
 	maxmemory-eviction-tenacity maxmemory-samples min-replicas-max-lag min-replicas-to-write
 	min-slaves-max-lag min-slaves-to-write no-appendfsync-on-rewrite notify-keyspace-events
 	oom-score-adj oom-score-adj-values pidfile proc-title-template propagation-error-behavior

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"github.com/pyropedb/pyrope/device"
 	"github.com/pyropedb/pyrope/tsavorite"
 )
 
@@ -18,11 +19,8 @@ const (
 	memoryPercent  = 70 // share of the machine that the default of --memory may take
 	pagesWanted    = 16 // pages that memory holds when --page is not given
 	maxSegment     = Size(1) << 40
-	maxQueueDepth  = 32768
-	maxContexts    = 4096
-	maxThrottle    = 65536
 	maxThreads     = 1024
-	maxDrainers    = 64
+	maxClients     = 1_000_000
 	maxDatabases   = 256
 	minPage        = Size(tsavorite.MinPageBytes)
 	maxPage        = Size(tsavorite.MaxPageBytes)
@@ -81,7 +79,7 @@ func (o Options) withDefaults(machine Size) (Options, []string) {
 	if o.StorageTier.IsOn() && o.Policy == AllKeysLRU {
 		note("--maxmemory-policy %s is ignored: with --storage-tier cold records go to the device", o.Policy)
 	}
-	if !o.StorageTier.IsOn() && o.DeviceType != "" && o.DeviceType != DeviceDefault {
+	if !o.StorageTier.IsOn() && o.DeviceType != device.Default {
 		note("--device-type %s is ignored without --storage-tier", o.DeviceType)
 	}
 	return o.withPlainDefaults(), notes
@@ -102,15 +100,16 @@ func (o Options) withPlainDefaults() Options {
 	setDefault(&o.MutablePercent, 90)
 	setDefault(&o.Policy, NoEviction)
 	setDefault(&o.MaxDatabases, 16)
+	setDefault(&o.MaxClients, 10000)
 	setDefault(&o.ProtectedMode, On)
 	setDefault(&o.ScatterGather, On)
 	setDefault(&o.StorageTier, Off)
 	if o.StorageTier.IsOn() {
 		setDefault(&o.LogDir, ".")
 	}
-	setDefault(&o.DeviceType, DeviceDefault)
-	setDefault(&o.DeviceBackend, BackendDefault)
-	setDefault(&o.DeviceCompletionThreads, 4)
+	if o.DeviceBackend != device.BackendDefault {
+		setDefault(&o.DeviceType, device.Native) // the one kind that has backends
+	}
 	setDefault(&o.LoggerLevel, Information)
 	return o
 }
@@ -158,10 +157,11 @@ func (o Options) validateNumbers() error {
 		{"network-threads", o.NetworkThreads, 0, maxThreads},
 		{"mutable-percent", o.MutablePercent, 1, 99},
 		{"max-databases", o.MaxDatabases, 1, maxDatabases},
-		{"device-completion-threads", o.DeviceCompletionThreads, 1, maxDrainers},
-		{"device-io-contexts", o.DeviceContexts, 0, maxContexts},
-		{"device-queue-depth", o.DeviceQueueDepth, 0, maxQueueDepth},
-		{"device-throttle-limit", o.DeviceThrottle, 0, maxThrottle},
+		{"network-connection-limit", o.MaxClients, 1, maxClients},
+		{"device-completion-threads", o.DeviceCompletionThreads, 0, device.MaxCompletionThreads},
+		{"device-io-contexts", o.DeviceContexts, 0, device.MaxIOContexts},
+		{"device-queue-depth", o.DeviceQueueDepth, 0, device.MaxQueueDepth},
+		{"device-throttle-limit", o.DeviceThrottle, 0, device.MaxThrottleLimit},
 	}
 	var errs []error
 	for _, c := range checks {
@@ -217,9 +217,13 @@ func (o Options) validateStorage() error {
 	if o.LogDir != "" && !o.StorageTier.IsOn() {
 		errs = append(errs, fmt.Errorf("--logdir %s needs --storage-tier", o.LogDir))
 	}
-	if o.DeviceBackend != BackendDefault && o.DeviceType != DeviceNative && o.DeviceType != DeviceDefault {
-		errs = append(errs, fmt.Errorf("--device-io-backend %s does not go with --device-type %s: it needs Native or Default",
+	if o.DeviceBackend != device.BackendDefault && o.DeviceType != device.Native {
+		errs = append(errs, fmt.Errorf("--device-io-backend %s does not go with --device-type %s: it needs Native",
 			o.DeviceBackend, o.DeviceType))
+	}
+	if o.DeviceThrottle > 0 && o.DeviceThrottle < o.DeviceContexts {
+		errs = append(errs, fmt.Errorf("--device-throttle-limit %d is too small for --device-io-contexts %d: at least %d",
+			o.DeviceThrottle, o.DeviceContexts, o.DeviceContexts))
 	}
 	capacity := o.DeviceContexts * o.DeviceQueueDepth
 	if capacity > 0 && o.DeviceThrottle > capacity {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/pyropedb/pyrope/device"
 	"github.com/pyropedb/pyrope/server/config"
 )
 
@@ -20,9 +21,8 @@ func TestDefaults(t *testing.T) {
 	want := config.Options{
 		ProtectedMode: config.On, ScatterGather: config.On,
 		Memory: 16 << 30, Page: 16 << 20, Index: 4 << 20, MutablePercent: 90,
-		Policy: config.NoEviction, MaxDatabases: 16,
+		Policy: config.NoEviction, MaxDatabases: 16, MaxClients: 10000,
 		StorageTier: config.Off, Segment: 1 << 30,
-		DeviceType: config.DeviceDefault, DeviceBackend: config.BackendDefault, DeviceCompletionThreads: 4,
 		LoggerLevel: config.Information,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -81,9 +81,11 @@ func TestDefaultsThatDependOnEachOther(t *testing.T) {
 		func(o config.Options) bool { return o.Index == 64<<10 })
 	check("tier without directory", config.Options{StorageTier: config.On}, 0, "",
 		func(o config.Options) bool { return o.LogDir == "." })
+	check("backend without a kind", config.Options{StorageTier: config.On, DeviceBackend: device.Uring}, 0, "",
+		func(o config.Options) bool { return o.DeviceType == device.Native })
 	check("policy with a tier", config.Options{StorageTier: config.On, Policy: config.AllKeysLRU}, 0,
 		"--maxmemory-policy allkeys-lru is ignored", func(o config.Options) bool { return true })
-	check("device without a tier", config.Options{DeviceType: config.DeviceNative}, 0,
+	check("device without a tier", config.Options{DeviceType: device.Native}, 0,
 		"--device-type Native is ignored without --storage-tier", func(o config.Options) bool { return true })
 }
 
@@ -116,18 +118,21 @@ func TestRefusals(t *testing.T) {
 	refused(config.Options{MutablePercent: 100}, "--mutable-percent 100 is out of range: 1 to 99")
 	refused(config.Options{MutablePercent: -5}, "--mutable-percent -5 is out of range: 1 to 99")
 	refused(config.Options{MaxDatabases: 257}, "--max-databases 257 is out of range: 1 to 256")
-	refused(config.Options{DeviceCompletionThreads: 65}, "--device-completion-threads 65 is out of range: 1 to 64")
+	refused(config.Options{DeviceCompletionThreads: 65}, "--device-completion-threads 65 is out of range: 0 to 64")
 	refused(config.Options{DeviceContexts: 4097}, "--device-io-contexts 4097 is out of range: 0 to 4096")
 	refused(config.Options{DeviceQueueDepth: 40000}, "--device-queue-depth 40000 is out of range: 0 to 32768")
 	refused(config.Options{DeviceThrottle: 70000}, "--device-throttle-limit 70000 is out of range: 0 to 65536")
 	refused(config.Options{DeviceThrottle: 100, DeviceContexts: 4, DeviceQueueDepth: 16},
 		"--device-throttle-limit 100 is too large for --device-io-contexts 4 × --device-queue-depth 16: at most 64")
+	refused(config.Options{DeviceThrottle: 3, DeviceContexts: 4},
+		"--device-throttle-limit 3 is too small for --device-io-contexts 4: at least 4")
+	refused(config.Options{MaxClients: -1}, "--network-connection-limit -1 is out of range: 1 to 1000000")
 	refused(config.Options{LogDir: "/data"}, "--logdir /data needs --storage-tier")
-	refused(config.Options{StorageTier: on, DeviceType: config.DeviceNull, DeviceBackend: config.BackendUring},
-		"--device-io-backend Uring does not go with --device-type Null: it needs Native or Default")
+	refused(config.Options{StorageTier: on, DeviceType: device.Null, DeviceBackend: device.Uring},
+		"--device-io-backend Uring does not go with --device-type Null: it needs Native")
 	refused(config.Options{Policy: "volatile-ttl"},
 		`--maxmemory-policy: cannot read policy "volatile-ttl": it must be noeviction or allkeys-lru`)
-	refused(config.Options{DeviceType: "native"}, `--device-type is "native"; it must be written "Native"`)
+	refused(config.Options{LoggerLevel: "debug"}, `--logger-level is "debug"; it must be written "Debug"`)
 	refused(config.Options{Port: 65536, MaxDatabases: 300},
 		"--port 65536 is out of range: 0 to 65535\n--max-databases 300 is out of range: 1 to 256")
 }
@@ -181,4 +186,12 @@ func TestAddresses(t *testing.T) {
 	check(config.Options{Port: 1, Bind: "* -::*"}, ":1")
 	check(config.Options{UnixSocket: "/tmp/s"})
 	check(config.Options{UnixSocket: "/tmp/s", Port: 5}, "127.0.0.1:5")
+}
+
+func TestHosts(t *testing.T) {
+	for bind, want := range map[string]string{"": "127.0.0.1", "*": "*", "10.0.0.1,::1": "10.0.0.1 ::1"} {
+		if got := (config.Options{Bind: bind}).Hosts(); got != want {
+			t.Errorf("hosts of %q are %q; want %q", bind, got, want)
+		}
+	}
 }

@@ -41,7 +41,7 @@ func TestSetAndGetUnderEveryName(t *testing.T) {
 			t.Errorf("%s is %s, %v", name, canonical, ok)
 		}
 	}
-	if names := config.Names(); len(names) != 25 || !slices.Contains(names, "index-max-size") {
+	if names := config.Names(); len(names) != 26 || !slices.Contains(names, "index-max-size") {
 		t.Errorf("%d options: %q", len(names), names)
 	}
 }
@@ -74,6 +74,11 @@ func TestLevels(t *testing.T) {
 	for i := 1; i < len(levels); i++ {
 		if levels[i-1].Slog() >= levels[i].Slog() {
 			t.Errorf("%s (%d) is not below %s (%d)", levels[i-1], levels[i-1].Slog(), levels[i], levels[i].Slog())
+		}
+	}
+	for _, level := range levels {
+		if got := config.LevelOf(level.Slog()); got != level {
+			t.Errorf("the level of %d is %s; want %s", level.Slog(), got, level)
 		}
 	}
 	if config.Information.Slog() != slog.LevelInfo || config.Error.Slog() != slog.LevelError {

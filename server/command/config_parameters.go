@@ -1,0 +1,180 @@
+package command
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/pyropedb/pyrope/server/config"
+	"github.com/pyropedb/pyrope/server/resp"
+)
+
+// parameter is one name of CONFIG GET and SET.
+type parameter struct {
+	name string // lower case
+	get  func(s *State) string
+	// set checks a value and returns what puts it to use, or the problem with it. nil for a
+	// parameter that is fixed while the server runs.
+	set func(s *State, value string) (change func(), problem string)
+}
+
+// immutable is the problem of a parameter that is fixed while the server runs.
+const immutable = "can't set immutable config"
+
+// prepare is set; a fixed parameter may be set to the value it has, since tools do so.
+func (p *parameter) prepare(s *State, value string) (change func(), problem string) {
+	switch {
+	case p.set != nil:
+		return p.set(s, value)
+	case strings.EqualFold(value, p.get(s)):
+		return func() {}, ""
+	}
+	return nil, immutable
+}
+
+// parameters are all there are, sorted by name; immutable.
+var parameters = describeParameters()
+
+// parameterNamed returns the parameter with a name in lower case, or nil.
+func parameterNamed(name string) *parameter {
+	i, found := slices.BinarySearchFunc(parameters, name, func(p parameter, name string) int {
+		return strings.Compare(p.name, name)
+	})
+	if !found {
+		return nil
+	}
+	return &parameters[i]
+}
+
+// describeParameters puts together those with a meaning of their own, those of Redis that are
+// always the same here, and the options of the server that are left.
+func describeParameters() []parameter {
+	all := append([]parameter{}, ownParameters...)
+	for name, value := range constantParameters {
+		all = append(all, parameter{name: name, get: func(*State) string { return value }})
+	}
+	known := make(map[string]bool)
+	for _, p := range all {
+		known[p.name] = true
+	}
+	for _, name := range config.Names() {
+		if !known[name] {
+			all = append(all, parameter{name: name, get: func(s *State) string { return s.Server.Options.Get(name) }})
+		}
+	}
+	slices.SortFunc(all, func(a, b parameter) int { return strings.Compare(a.name, b.name) })
+	return all
+}
+
+// constantParameters are Redis's for what the server does one way only.
+var constantParameters = map[string]string{
+	"appendonly":             "no",
+	"cluster-enabled":        "no",
+	"hz":                     "10",
+	"lazyfree-lazy-expire":   "no",
+	"notify-keyspace-events": "",
+	"proto-max-bulk-len":     strconv.Itoa(resp.DefaultMaxBulkBytes),
+	"save":                   "",
+	"tcp-keepalive":          "300",
+	"timeout":                "0",
+}
+
+// ownParameters are those whose value is not just the text of an option.
+var ownParameters = []parameter{
+	{name: "bind", get: func(s *State) string { return s.Server.Options.Hosts() }},
+	{name: "databases", get: func(s *State) string { return strconv.Itoa(len(s.databases)) }},
+	{name: "dir", get: directory},
+	{name: "io-threads", get: func(s *State) string { return strconv.Itoa(max(s.Server.Options.NetworkThreads, 1)) }},
+	{name: "logger-level", get: func(s *State) string { return string(s.level()) }, set: setLevel},
+	{name: "loglevel", get: redisLevel, set: setLevel},
+	{name: "max-databases", get: func(s *State) string { return strconv.Itoa(len(s.databases)) }},
+	{name: "maxclients", get: func(s *State) string { return strconv.Itoa(s.Server.MaxClients()) }, set: setMaxClients},
+	{name: "maxmemory", get: func(s *State) string { return strconv.FormatUint(uint64(s.Server.Options.Memory), 10) }},
+	{name: "network-connection-limit", get: func(s *State) string { return strconv.Itoa(s.Server.MaxClients()) }, set: setMaxClients},
+	{name: "password", get: func(s *State) string { return s.Server.Password() }, set: setPassword},
+	{name: "port", get: func(s *State) string { return strconv.Itoa(s.Server.Port) }},
+	{name: "requirepass", get: func(s *State) string { return s.Server.Password() }, set: setPassword},
+	{name: "sg-get", get: func(s *State) string { return yesNo(s.ScatterGather.Load()) }, set: setScatterGather},
+}
+
+// directory is the directory the log's segments are in, or the working directory without a tier.
+func directory(s *State) string {
+	if absolute, err := filepath.Abs(s.Server.Options.LogDir); err == nil {
+		return absolute
+	}
+	working, _ := os.Getwd()
+	return working
+}
+
+// yesNo is the text of a switch.
+func yesNo(on bool) string {
+	if on {
+		return string(config.On)
+	}
+	return string(config.Off)
+}
+
+// setPassword changes what new connections must give.
+func setPassword(s *State, value string) (func(), string) {
+	return func() { s.Server.SetPassword(value) }, ""
+}
+
+// setMaxClients changes how many connections are served at a time; those there are stay.
+func setMaxClients(s *State, value string) (func(), string) {
+	limit, ok := parseInteger([]byte(value))
+	switch {
+	case !ok:
+		return nil, "argument couldn't be parsed into an integer"
+	case limit < 1 || limit > math.MaxInt32:
+		return nil, fmt.Sprintf("argument must be between 1 and %d inclusive", math.MaxInt32)
+	}
+	return func() { s.Server.maxClients.Store(limit) }, ""
+}
+
+// setScatterGather turns the gathering of reads on or off.
+func setScatterGather(s *State, value string) (func(), string) {
+	var on config.Switch
+	if err := on.UnmarshalText([]byte(value)); err != nil {
+		return nil, "argument must be 'yes' or 'no'"
+	}
+	return func() { s.ScatterGather.Store(on.IsOn()) }, ""
+}
+
+// setLevel changes which log lines are written.
+func setLevel(s *State, value string) (func(), string) {
+	var level config.Level
+	if err := level.UnmarshalText([]byte(value)); err != nil {
+		return nil, oneOf("debug", "verbose", "notice", "warning")
+	}
+	if s.Server.LogLevel == nil {
+		return nil, immutable
+	}
+	return func() { s.Server.LogLevel.Set(level.Slog()) }, ""
+}
+
+// level is the least level that is logged now.
+func (s *State) level() config.Level {
+	if s.Server.LogLevel == nil {
+		return s.Server.Options.LoggerLevel
+	}
+	return config.LevelOf(s.Server.LogLevel.Level())
+}
+
+// redisLevel is the level by the nearest of Redis's names.
+func redisLevel(s *State) string {
+	switch s.level() {
+	case config.Trace:
+		return "verbose"
+	case config.Debug:
+		return "debug"
+	case config.Warning, config.Error, config.Critical:
+		return "warning"
+	case config.None:
+		return "nothing"
+	}
+	return "notice"
+}

@@ -1,0 +1,58 @@
+package command
+
+import (
+	"fmt"
+	"time"
+)
+
+// infoStats writes the counters since the start or the last CONFIG RESETSTAT.
+func infoStats(s *State, w *infoWriter) {
+	totals := s.Totals()
+	traffic := s.Server.traffic()
+	rates := s.Server.rates()
+	w.line("total_connections_received", traffic.Accepted)
+	w.line("total_commands_processed", totals.Processed())
+	w.line("instantaneous_ops_per_sec", int64(rates.opsPerSecond+0.5))
+	w.line("total_net_input_bytes", traffic.InputBytes)
+	w.line("total_net_output_bytes", traffic.OutputBytes)
+	w.line("instantaneous_input_kbps", rates.inputPerSecond/1024)
+	w.line("instantaneous_output_kbps", rates.outputPerSecond/1024)
+	w.line("rejected_connections", traffic.Refused)
+	w.line("expired_keys", 0)
+	w.line("evicted_keys", 0)
+	w.line("keyspace_hits", totals.Hits.Load())
+	w.line("keyspace_misses", totals.Misses.Load())
+	w.line("pubsub_channels", 0)
+	w.line("pubsub_patterns", 0)
+	w.line("latest_fork_usec", 0)
+	w.line("total_error_replies", totals.ErrorReplies.Load())
+	w.line("total_batches_processed", totals.Batches.Load())
+	w.line("total_reads_gathered", totals.GatheredReads.Load())
+}
+
+// infoCommandStats writes the counters of every command that was called.
+func infoCommandStats(s *State, w *infoWriter) {
+	totals := s.Totals()
+	for i, d := range commandsByIndex {
+		stats := &totals.Commands[i]
+		calls, rejected := stats.Calls.Load(), stats.Rejected.Load()
+		if calls == 0 && rejected == 0 {
+			continue
+		}
+		microseconds := stats.Nanoseconds.Load() / 1000
+		w.line("cmdstat_"+d.fullName, fmt.Sprintf("calls=%d,usec=%d,usec_per_call=%.2f,rejected_calls=%d,failed_calls=%d",
+			calls, microseconds, float64(stats.Nanoseconds.Load())/1000/float64(max(calls, 1)), rejected, stats.Failed.Load()))
+	}
+}
+
+// infoKeyspace writes the number of keys of every database that may have some: as the writes told,
+// which is exact until a write was blind or a key expired unseen. Keys with a deadline are not
+// counted apart.
+func infoKeyspace(s *State, w *infoWriter) {
+	now := time.Now().UnixMilli()
+	for i := range s.databases {
+		if count, _ := s.databases[i].Keyspace().Count(now); count > 0 {
+			w.line(fmt.Sprintf("db%d", i), fmt.Sprintf("keys=%d,expires=0,avg_ttl=0", count))
+		}
+	}
+}

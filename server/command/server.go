@@ -1,0 +1,129 @@
+package command
+
+import (
+	"strconv"
+	"time"
+)
+
+func init() { register(serverCommands) }
+
+var serverCommands = []Command{
+	{Name: "time", Arity: 1, Flags: Loading | Stale | Fast, Categories: InFast, Handler: timeOfDay,
+		Group: "server", Since: "2.6.0", Complexity: "O(1)", Summary: "The server's clock"},
+	{Name: "shutdown", Arity: -1, Flags: adminFlags | NoMulti | AllowBusy, Categories: inAdmin, Handler: shutdown,
+		Group: "server", Since: "1.0.0", Complexity: "O(1)", Summary: "End the server"},
+	{Name: "debug", Arity: -2, Flags: adminFlags, Categories: inAdmin, Handler: debug,
+		Group: "server", Since: "1.0.0", Complexity: "Depends on subcommand.", Summary: "Commands for tests of the server"},
+	{Name: "wait", Arity: 3, Flags: NoScript, Categories: inSlowClient, Handler: wait,
+		Group: "generic", Since: "3.0.0", Complexity: "O(1)", Summary: "Wait until replicas have this connection's writes"},
+}
+
+// timeOfDay is TIME: seconds, and microseconds within the second.
+func timeOfDay(c *Context) {
+	now := time.Now().UnixMicro()
+	c.array(2)
+	c.bulkString(strconv.FormatInt(now/1_000_000, 10))
+	c.bulkString(strconv.FormatInt(now%1_000_000, 10))
+}
+
+// wait is WAIT replicas timeout. There are no replicas to wait for.
+func wait(c *Context) {
+	if _, ok := c.integerArgument(c.Args[1]); !ok {
+		return
+	}
+	timeout, ok := c.integerArgument(c.Args[2])
+	switch {
+	case !ok:
+	case timeout < 0:
+		c.error(errTimeoutNegative)
+	default:
+		c.integer(0)
+	}
+}
+
+// shutdownOptions are the words SHUTDOWN takes.
+type shutdownOptions struct{ save, noSave, now, force, abort bool }
+
+// shutdown is SHUTDOWN [NOSAVE|SAVE] [NOW] [FORCE] [ABORT]. The connection gets no reply: it is
+// closed with all others. The data set cannot be saved, so SAVE fails unless FORCE is given too.
+func shutdown(c *Context) {
+	options, ok := c.shutdownOptions()
+	server := &c.State.Server
+	switch {
+	case !ok:
+		c.error(errSyntax)
+	case options.abort:
+		c.error(errNoShutdown)
+	case options.save && !options.force:
+		server.log().Error("cannot shut down with SAVE: there are no snapshots")
+		c.error(errShutdown)
+	case server.Shutdown == nil:
+		c.error(errShutdown)
+	default:
+		server.log().Info("shutting down", "asked by", c.Client.Address)
+		c.Client.Closing = true
+		server.Shutdown()
+	}
+}
+
+// shutdownOptions reads the words behind SHUTDOWN and tells whether they go together.
+func (c *Context) shutdownOptions() (o shutdownOptions, ok bool) {
+	for _, word := range c.Args[1:] {
+		switch {
+		case equalFold(word, "save"):
+			o.save = true
+		case equalFold(word, "nosave"):
+			o.noSave = true
+		case equalFold(word, "now"):
+			o.now = true
+		case equalFold(word, "force"):
+			o.force = true
+		case equalFold(word, "abort"):
+			o.abort = true
+		default:
+			return o, false
+		}
+	}
+	alone := !o.save && !o.noSave && !o.now && !o.force
+	return o, !(o.save && o.noSave) && (!o.abort || alone)
+}
+
+// debug is DEBUG SLEEP seconds, and DEBUG HELP. It is no container in the table, because Redis
+// has one error for an unknown subcommand and for a wrong number of arguments.
+func debug(c *Context) {
+	switch {
+	case len(c.Args) == 2 && equalFold(c.Args[1], "help"):
+		c.help("DEBUG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+			"SLEEP <seconds>",
+			"    Keep this connection waiting; the others are served. Decimals are allowed.",
+			"HELP",
+			"    Print this help.")
+	case len(c.Args) == 3 && equalFold(c.Args[1], "sleep"):
+		// What is no number counts as zero, as with C's strtod.
+		if seconds, _ := strconv.ParseFloat(string(c.Args[2]), 64); seconds > 0 {
+			c.sleep(time.Duration(min(seconds, maxSleepSeconds) * float64(time.Second)))
+		}
+		c.ok()
+	default:
+		c.errorf(errDebugSubcommand, echo(c.Args[1], echoLimit))
+	}
+}
+
+const (
+	maxSleepSeconds = 1 << 31
+	// killedInterval is how often a sleeping command looks whether its connection was killed.
+	killedInterval = 20 * time.Millisecond
+)
+
+// sleep blocks this connection, and no other, until the time is over or the connection is killed.
+func (c *Context) sleep(d time.Duration) {
+	transport := c.Client.Transport
+	c.Wait(func() {
+		for end := time.Now().Add(d); time.Now().Before(end); {
+			if transport != nil && transport.Killed() {
+				return
+			}
+			time.Sleep(min(time.Until(end), killedInterval))
+		}
+	})
+}

@@ -1,0 +1,65 @@
+package command
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"sync"
+)
+
+// maxErrorCodes bounds the codes that are counted apart; a client cannot make up codes, so it is
+// never reached by correct handlers.
+const maxErrorCodes = 128
+
+// errorCounts count the error replies by their code, as in ERR or WRONGTYPE. An error is not on
+// the hot path: a mutex will do.
+type errorCounts struct {
+	mu     sync.Mutex
+	byCode map[string]uint64
+}
+
+// note counts an error reply, given from its '-' on.
+func (e *errorCounts) note(reply []byte) {
+	code := reply[1:]
+	if end := bytes.IndexAny(code, " \r"); end >= 0 {
+		code = code[:end]
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.byCode == nil {
+		e.byCode = make(map[string]uint64)
+	}
+	if _, known := e.byCode[string(code)]; known || len(e.byCode) < maxErrorCodes {
+		e.byCode[string(code)]++
+	}
+}
+
+// reset forgets all counts.
+func (e *errorCounts) reset() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	clear(e.byCode)
+}
+
+// infoErrorStats writes the error replies by their code.
+func infoErrorStats(s *State, w *infoWriter) {
+	e := &s.Server.errors
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	codes := make([]string, 0, len(e.byCode))
+	for code := range e.byCode {
+		codes = append(codes, code)
+	}
+	slices.Sort(codes)
+	for _, code := range codes {
+		w.line("errorstat_"+code, fmt.Sprintf("count=%d", e.byCode[code]))
+	}
+}
+
+// noteError counts the error that was just replied; mark is where its reply begins in c.Out.
+func (c *Context) noteError(mark int) {
+	c.Stats.ErrorReplies.add(1)
+	if mark < len(c.Out) {
+		c.State.Server.errors.note(c.Out[mark:])
+	}
+}
