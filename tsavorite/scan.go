@@ -105,9 +105,13 @@ func (s *Session) gatherFromMemory(at, settled record.Address, limit int) (recor
 		}
 		next := at + record.Address(r.Size())
 		if r.Namespace() == c.namespace {
+			departs := s.departs
+			if !r.IsTombstone() && !s.consider(r, at, next, true) {
+				return at, nil
+			}
 			c.looked++
-			if !r.IsTombstone() {
-				s.consider(r, at, next)
+			if s.departs != departs {
+				return next, nil // the page may have left memory
 			}
 		}
 		at = next
@@ -119,20 +123,29 @@ func (c *scan) isFull(limit int) bool {
 	return len(c.candidates) >= scanCandidates || len(c.copies) >= scanCandidateBytes || limit > 0 && c.looked >= limit
 }
 
-// consider copies a record if it may be the newest of its key.
-func (s *Session) consider(r record.Record, at, next record.Address) {
+// consider copies a record if it may be the newest of its key. It returns false when it had to wait
+// for the latch, so that a record in memory may be gone: look again.
+func (s *Session) consider(r record.Record, at, next record.Address, inMemory bool) bool {
 	key := Key{r.Namespace(), r.Key()}
 	hash := hashOf(key)
+	departs := s.departs
 	t, b := s.latchShared(hash)
-	defer s.unlatchShared(t, b, hash)
+	if inMemory && s.departs != departs {
+		s.unlatchShared(t, b, hash)
+		return false
+	}
 	f := s.lookup(t, b, hash, key)
-	if f.address != 0 && f.address != at || f.address == 0 && f.disk < at || r.IsDead(s.now) {
-		return
+	isNewest := f.address == at || f.address == 0 && f.disk >= at
+	if isNewest = isNewest && !r.IsDead(s.now); isNewest {
+		s.copyCandidate(r, at, next)
 	}
-	s.copyCandidate(r, at, next)
-	if f.address == 0 && f.disk > at {
-		s.scan.candidates[len(s.scan.candidates)-1].check = s.startHeld(hash, key, f.disk)
+	s.unlatchShared(t, b, hash)
+	if isNewest && f.address == 0 && f.disk > at {
+		c := &s.scan.candidates[len(s.scan.candidates)-1]
+		r = record.InBuffer(s.scan.copies[c.start : c.start+c.size])
+		c.check = s.startHeld(hash, Key{key.Namespace, r.Key()}, f.disk)
 	}
+	return true
 }
 
 // copyCandidate keeps a copy of a record that is latched or immutable.
@@ -195,7 +208,7 @@ func (s *Session) considerWindow(b []byte, at record.Address, limit int) (end re
 		if r := record.InBuffer(b); r.Namespace() == c.namespace {
 			c.looked++
 			if !r.IsDead(s.now) {
-				s.consider(r, at, next)
+				s.consider(r, at, next, false)
 			}
 		}
 		at, b = next, b[size:]
