@@ -1,0 +1,62 @@
+package servertest
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/pyropedb/pyrope/server/command"
+	"github.com/pyropedb/pyrope/server/resp"
+	"github.com/pyropedb/pyrope/tsavorite"
+)
+
+// Handler is a Target that calls the command handlers in this process, without a socket.
+type Handler struct {
+	Context *command.Context
+	client  *command.Client
+}
+
+// NewHandler opens a store with these options and returns a target over it. Both are closed when
+// the test ends.
+func NewHandler(tb testing.TB, options tsavorite.Options) *Handler {
+	tb.Helper()
+	store, err := tsavorite.Open(options)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	state, err := command.NewState(store, 0)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	context, err := state.NewContext(nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		context.Close()
+		if err := store.Close(); err != nil {
+			tb.Errorf("cannot close the store: %v", err)
+		}
+	})
+	return &Handler{Context: context, client: &command.Client{}}
+}
+
+// Reconnect goes on as a new client.
+func (h *Handler) Reconnect() error {
+	h.client = &command.Client{}
+	return nil
+}
+
+// Do carries out one command.
+func (h *Handler) Do(words ...string) (resp.Value, error) {
+	request := AppendCommand(nil, words...)
+	h.Context.Out = nil // the reply may outlive the next call
+	consumed, _ := h.Context.Serve(h.client, request)
+	if consumed != len(request) {
+		return resp.Value{}, fmt.Errorf("cannot carry out %q: %d bytes of %d consumed", words, consumed, len(request))
+	}
+	reply, length, result := resp.ReadReply(h.Context.Out)
+	if result != resp.Complete || length != len(h.Context.Out) {
+		return resp.Value{}, fmt.Errorf("cannot take %q as one reply to %q", h.Context.Out, words)
+	}
+	return reply, nil
+}
