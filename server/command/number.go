@@ -51,7 +51,7 @@ func (c *Context) integerArgument(argument []byte) (n int64, ok bool) {
 // 10.5 + 0.1 is 10.6.
 const (
 	extendedMantissaBits = 64
-	extendedMaxExponent  = 16384  // of a mantissa in [0.5, 1)
+	extendedMaxExponent  = 16384 // of a mantissa in [0.5, 1)
 	floatMaxBytes        = 5 * 1024
 	floatDecimals        = 17 // digits behind the point before trailing zeros go
 )
