@@ -4,7 +4,7 @@ import "sync/atomic"
 
 // counters are a session's own: plain words, added up in published when it leaves its epoch.
 type counters struct {
-	reads, writes, pendingReads, deviceReads uint64
+	reads, writes, pendingReads, deviceReads, copiedReads uint64
 }
 
 func (c *counters) add(more counters) {
@@ -12,15 +12,16 @@ func (c *counters) add(more counters) {
 	c.writes += more.writes
 	c.pendingReads += more.pendingReads
 	c.deviceReads += more.deviceReads
+	c.copiedReads += more.copiedReads
 }
 
 // publishedCounters are what other goroutines see; written by the session's owner only.
 type publishedCounters struct {
-	reads, writes, pendingReads, deviceReads atomic.Uint64
+	reads, writes, pendingReads, deviceReads, copiedReads atomic.Uint64
 }
 
 func (p *publishedCounters) load() counters {
-	return counters{p.reads.Load(), p.writes.Load(), p.pendingReads.Load(), p.deviceReads.Load()}
+	return counters{p.reads.Load(), p.writes.Load(), p.pendingReads.Load(), p.deviceReads.Load(), p.copiedReads.Load()}
 }
 
 // publish moves the session's counters to where others see them, touching only those that changed.
@@ -36,6 +37,9 @@ func (p *publishedCounters) publish(c *counters) {
 	}
 	if c.deviceReads != 0 {
 		p.deviceReads.Add(c.deviceReads)
+	}
+	if c.copiedReads != 0 {
+		p.copiedReads.Add(c.copiedReads)
 	}
 	*c = counters{}
 }

@@ -38,6 +38,9 @@ type Options struct {
 	// MutablePercent is the share of the memory part that is updated in place, 1 to 99. 0 is 90.
 	// Without a Device everything in memory is mutable.
 	MutablePercent int
+	// CopyReadsToTail copies a record that was read from the device to the tail of the log, so that hot
+	// records come back to memory. It pays where reads are skewed; each copy is written to the device again.
+	CopyReadsToTail bool
 	// Clock returns the Unix time in milliseconds. nil is the system's clock.
 	Clock func() int64
 }

@@ -394,6 +394,9 @@ func (s *Session) deliver(op *operation, token uint64, r Reader) Status {
 		return NotFound
 	}
 	r.Read(token, Found, live(op.record))
+	if s.store.options.CopyReadsToTail {
+		s.promote(op)
+	}
 	return Found
 }
 

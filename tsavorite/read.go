@@ -152,8 +152,9 @@ func (s *Session) readPrefetched(t *index.Table, i int, key Key, token uint64, r
 	if !index.Still(f.slot, index.TagOf(p.hashes[i]), f.newest) {
 		f = s.lookup(t, p.buckets[i], p.hashes[i], key)
 	} else {
-		head, begin := s.bounds()
-		s.walk(&f, begin, head, key)
+		var head record.Address
+		head, f.begin = s.bounds()
+		s.walk(&f, head, key)
 	}
 	status := s.answer(&f, token, r)
 	p.buckets[i].ReleaseShared()

@@ -48,7 +48,7 @@ func (s *Session) RMWAsync(key Key, token uint64, u AsyncUpdater) Status {
 func (s *Session) update(hash uint64, key Key, u Updater, known *operation) (Status, record.Address) {
 	for {
 		var w writer
-		w.begin(s, hash, key)
+		w.start(s, hash, key)
 		current, alive := w.record, false
 		if current.IsNone() && w.disk != 0 {
 			if known == nil || known.chain != w.disk {

@@ -186,6 +186,7 @@ func (s *Session) waitForLatch(attempt int) {
 
 // found is what lookup knows about a key; the key's bucket is latched.
 type found struct {
+	begin   record.Address // where the log began when the key was looked up
 	slot    index.Slot     // the entry of the key's tag, nil for none
 	newest  record.Address // the entry's address, 0 for none
 	record  record.Record  // the key's newest record, if it lies in memory
@@ -196,8 +197,9 @@ type found struct {
 // lookup walks the chain of a key's entry as far as memory goes.
 func (s *Session) lookup(t *index.Table, b *index.Bucket, hash uint64, key Key) (f found) {
 	head, begin := s.bounds()
+	f.begin = begin
 	f.slot, f.newest = t.Find(b, index.TagOf(hash), begin)
-	s.walk(&f, begin, head, key)
+	s.walk(&f, head, key)
 	return f
 }
 
@@ -208,9 +210,9 @@ func (s *Session) bounds() (head, begin record.Address) {
 	return head, s.log.Begin()
 }
 
-// walk follows f.newest.
-func (s *Session) walk(f *found, begin, head record.Address, key Key) {
-	for a := f.newest; a >= begin; {
+// walk follows f.newest down to f.begin.
+func (s *Session) walk(f *found, head record.Address, key Key) {
+	for a := f.newest; a >= f.begin; {
 		if a < head {
 			f.disk = a
 			return

@@ -74,9 +74,10 @@ func (s *Store) Close() error {
 	return err
 }
 
-// Truncate drops every record that was written before the call, whatever its namespace.
+// Truncate drops every record, whatever its namespace, in one step: each write is either before it and
+// gone, or after it and computed from nothing that was there.
 func (s *Store) Truncate() error {
-	s.log.Truncate(s.log.Tail())
+	s.log.Truncate()
 	return nil
 }
 
@@ -124,6 +125,7 @@ type Info struct {
 	Reads, Writes uint64 // operations carried out
 	PendingReads  uint64 // operations that had to ask the device
 	DeviceReads   uint64 // read requests given to the device
+	CopiedReads   uint64 // records read from the device that were copied to the tail
 	FlushedBytes  uint64 // written to the device
 
 	FlushError string // why the device does not take pages, or empty
@@ -149,7 +151,8 @@ func (s *Store) Info() Info {
 	for session := range s.sessions {
 		total.add(session.published.load())
 	}
-	info.Reads, info.Writes, info.PendingReads, info.DeviceReads = total.reads, total.writes, total.pendingReads, total.deviceReads
+	info.Reads, info.Writes = total.reads, total.writes
+	info.PendingReads, info.DeviceReads, info.CopiedReads = total.pendingReads, total.deviceReads, total.copiedReads
 	return info
 }
 

@@ -13,12 +13,11 @@ type writer struct {
 	table   *index.Table
 	bucket  *index.Bucket
 	found
-	claimed bool   // slot is a claim of this attempt (I3 of package index)
-	seen    uint64 // the log's limit before the last allocation
+	claimed bool // slot is a claim of this attempt (I3 of package index)
 }
 
-// begin latches the key and looks it up.
-func (w *writer) begin(s *Session, hash uint64, key Key) {
+// start latches the key and looks it up.
+func (w *writer) start(s *Session, hash uint64, key Key) {
 	w.session, w.hash, w.key, w.claimed = s, hash, key, false
 	w.table, w.bucket = s.latchExclusive(hash)
 	w.found = s.lookup(w.table, w.bucket, hash, key)
@@ -51,17 +50,21 @@ func (w *writer) setInPlace(length int, m Metadata) []byte {
 	return w.record.SetValueLength(length)
 }
 
+// layout is the shape of a new record for the key.
+func (w *writer) layout(capacity int, m Metadata) record.Layout {
+	return record.Layout{
+		Namespace: w.key.Namespace, Key: w.key.Bytes, Capacity: capacity,
+		HasDeadline: m.Deadline != 0, HasEtag: m.Etag != 0,
+	}
+}
+
 // allocate reserves a new record for the key. Found means that target is there, to be filled and
 // published; any other status is the answer, but retry means that the attempt starts over: the
 // latch was given back to wait for room.
 func (w *writer) allocate(length, capacity int, m Metadata) (target record.Record, at record.Address, status Status, retry bool) {
 	s := w.session
-	layout := record.Layout{
-		Namespace: w.key.Namespace, Key: w.key.Bytes, Capacity: capacity,
-		HasDeadline: m.Deadline != 0, HasEtag: m.Etag != 0,
-	}
-	size := layout.Size()
-	if size > s.log.PageBytes() || len(w.key.Bytes) > record.MaxKeyBytes {
+	layout := w.layout(capacity, m)
+	if layout.Size() > s.log.PageBytes() || len(w.key.Bytes) > record.MaxKeyBytes {
 		w.end()
 		return target, 0, TooLarge, false
 	}
@@ -73,21 +76,38 @@ func (w *writer) allocate(length, capacity int, m Metadata) (target record.Recor
 		}
 		w.slot, w.claimed = slot, true
 	}
-	w.seen = s.log.Limit()
-	at = s.log.Allocate(size)
-	if at == 0 {
-		if w.claimed {
-			index.Abandon(w.slot)
-		}
-		w.end()
-		status = s.waitForRoom(w.seen)
-		return target, 0, status, status == Found
+	seen := s.log.Limit()
+	target, at, outdated := w.reserve(layout, length, m)
+	if at != 0 {
+		return target, at, Found, false
 	}
-	target = s.log.Record(at)
+	if w.claimed {
+		index.Abandon(w.slot)
+	}
+	w.end()
+	status = Found
+	if !outdated {
+		status = s.waitForRoom(seen)
+	}
+	return target, 0, status, status == Found
+}
+
+// reserve takes room for a record and fills in all but its value. It returns 0 when there is no
+// room, or when what the key was found to have is outdated by a truncation (H6 of package hlog).
+func (w *writer) reserve(layout record.Layout, length int, m Metadata) (target record.Record, at record.Address, outdated bool) {
+	at = w.session.log.Allocate(layout.Size())
+	if at == 0 {
+		return target, 0, false
+	}
+	target = w.session.log.Record(at)
 	target.Init(layout, length)
 	target.SetKind(uint8(m.Kind))
 	target.SetDeadlineAndEtag(m.Deadline, m.Etag)
-	return target, at, Found, false
+	if !w.session.log.StillBegins(w.found.begin) {
+		target.Publish(0, true) // in no chain; scans step over it
+		return target, 0, true
+	}
+	return target, at, false
 }
 
 // publish puts the new record at the front of the key's chain. A record that it replaces at the
@@ -118,7 +138,7 @@ func (s *Session) Upsert(key Key, value []byte, m Metadata) Status {
 	hash := hashOf(key)
 	for {
 		var w writer
-		w.begin(s, hash, key)
+		w.start(s, hash, key)
 		status := Created
 		switch {
 		case w.isLive():
@@ -155,7 +175,7 @@ func (s *Session) Delete(key Key) Status {
 	hash := hashOf(key)
 	for {
 		var w writer
-		w.begin(s, hash, key)
+		w.start(s, hash, key)
 		if w.record.IsNone() && w.disk == 0 {
 			w.end()
 			return NotFound

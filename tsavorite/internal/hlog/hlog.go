@@ -26,6 +26,9 @@
 //	H3  Bytes below safe-read-only never change again; so what reaches the device is final.
 //	H4  A frame is all zeroes when its page becomes allocatable.
 //	H5  begin grows past a record only when the record is dead or may be dropped; it may lie above head.
+//	H6  A record that was computed from what lies below begin does not come to lie above it: whoever
+//	    allocates checks afterwards that begin is still what it was at the look-up and that no truncation
+//	    is under way. A truncation that starts later takes a tail beyond the new record.
 package hlog
 
 import (
@@ -70,6 +73,9 @@ type Log struct {
 	begin, head, readOnly                   atomic.Uint64
 	closedUntil, safeHead, flushedUntil     atomic.Uint64
 	safeReadOnly, deviceBegin, flushedBytes atomic.Uint64
+
+	truncateMu sync.Mutex // held by Truncate
+	truncating atomic.Bool
 
 	memory        []byte
 	memoryBytes   uint64
@@ -236,10 +242,20 @@ func (l *Log) isFull() bool {
 // Limit is the end of the allocatable part.
 func (l *Log) Limit() uint64 { return l.limit.Load() }
 
-// Truncate drops everything below until, which must not exceed the tail.
-func (l *Log) Truncate(until record.Address) {
-	advance(&l.begin, uint64(until))
+// Truncate drops everything below the present tail.
+func (l *Log) Truncate() {
+	l.truncateMu.Lock()
+	l.truncating.Store(true)
+	advance(&l.begin, l.tail.Load())
+	l.truncating.Store(false)
+	l.truncateMu.Unlock()
 	l.signal()
+}
+
+// StillBegins tells a writer, who has allocated a record after a look-up under begin, whether what it
+// found counts (H6).
+func (l *Log) StillBegins(begin record.Address) bool {
+	return !l.truncating.Load() && l.Begin() == begin
 }
 
 // SettledTail returns the present tail once every record below it is written. The caller is outside its epoch.
