@@ -101,8 +101,8 @@ func (c *Client) setLibrary(name, version *string) {
 	}
 }
 
-// setAuthenticated notes whether the connection may do more than authenticate.
-func (c *Client) setAuthenticated(yes bool) {
+// SetAuthenticated notes whether the connection may do more than authenticate.
+func (c *Client) SetAuthenticated(yes bool) {
 	c.NeedsAuth = !yes
 	c.Parser.Unauthenticated = !yes
 }
@@ -114,5 +114,5 @@ func (c *Client) reset(needsAuth bool) {
 	c.setName("")
 	c.noEvict.Store(false)
 	c.noTouch.Store(false)
-	c.setAuthenticated(!needsAuth)
+	c.SetAuthenticated(!needsAuth)
 }

@@ -116,7 +116,7 @@ func (c *Context) login(user, password []byte) bool {
 		c.error(errWrongPassword)
 		return false
 	}
-	c.Client.setAuthenticated(true)
+	c.Client.SetAuthenticated(true)
 	return true
 }
 

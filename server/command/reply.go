@@ -41,13 +41,16 @@ func (c *Context) array(count int) { c.Out = resp.AppendArray(c.Out, count) }
 func (c *Context) mapping(count int) { c.Out = resp.AppendMap(c.Out, c.Client.Protocol(), count) }
 
 // error replies with an error text that begins with its code.
-func (c *Context) error(text string) { c.Out = resp.AppendError(c.Out, text) }
+func (c *Context) error(text string) {
+	c.State.Server.errors.note(text)
+	c.Out = resp.AppendError(c.Out, text)
+}
 
 // errorf is error for a text with parts.
 func (c *Context) errorf(format string, parts ...any) { c.error(fmt.Sprintf(format, parts...)) }
 
 // errorBytes is error for a text in a buffer, which may be used again afterwards.
-func (c *Context) errorBytes(text []byte) { c.Out = resp.AppendError(c.Out, string(text)) }
+func (c *Context) errorBytes(text []byte) { c.error(string(text)) }
 
 // failed replies to a status that no command expects, and reports whether it did: when it
 // returns true the handler has nothing more to say.

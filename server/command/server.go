@@ -31,9 +31,10 @@ func wait(c *Context) {
 	if _, ok := c.integerArgument(c.Args[1]); !ok {
 		return
 	}
-	timeout, ok := c.integerArgument(c.Args[2])
+	timeout, ok := parseInteger(c.Args[2])
 	switch {
 	case !ok:
+		c.error(errTimeout)
 	case timeout < 0:
 		c.error(errTimeoutNegative)
 	default:
@@ -115,7 +116,8 @@ const (
 	killedInterval = 20 * time.Millisecond
 )
 
-// sleep blocks this connection, and no other, until the time is over or the connection is killed.
+// sleep blocks this connection, and no other, until the time is over, the connection is killed or
+// the server ends.
 func (c *Context) sleep(d time.Duration) {
 	transport := c.Client.Transport
 	c.Wait(func() {
@@ -123,7 +125,11 @@ func (c *Context) sleep(d time.Duration) {
 			if transport != nil && transport.Killed() {
 				return
 			}
-			time.Sleep(min(time.Until(end), killedInterval))
+			select {
+			case <-c.State.Server.Closing:
+				return
+			case <-time.After(min(time.Until(end), killedInterval)):
+			}
 		}
 	})
 }

@@ -1,9 +1,9 @@
 package command
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -18,19 +18,16 @@ type errorCounts struct {
 	byCode map[string]uint64
 }
 
-// note counts an error reply, given from its '-' on.
-func (e *errorCounts) note(reply []byte) {
-	code := reply[1:]
-	if end := bytes.IndexAny(code, " \r"); end >= 0 {
-		code = code[:end]
-	}
+// note counts an error reply by its text, which begins with the code.
+func (e *errorCounts) note(text string) {
+	code, _, _ := strings.Cut(text, " ")
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.byCode == nil {
 		e.byCode = make(map[string]uint64)
 	}
-	if _, known := e.byCode[string(code)]; known || len(e.byCode) < maxErrorCodes {
-		e.byCode[string(code)]++
+	if _, known := e.byCode[code]; known || len(e.byCode) < maxErrorCodes {
+		e.byCode[code]++
 	}
 }
 
@@ -53,13 +50,5 @@ func infoErrorStats(s *State, w *infoWriter) {
 	slices.Sort(codes)
 	for _, code := range codes {
 		w.line("errorstat_"+code, fmt.Sprintf("count=%d", e.byCode[code]))
-	}
-}
-
-// noteError counts the error that was just replied; mark is where its reply begins in c.Out.
-func (c *Context) noteError(mark int) {
-	c.Stats.ErrorReplies.add(1)
-	if mark < len(c.Out) {
-		c.State.Server.errors.note(c.Out[mark:])
 	}
 }

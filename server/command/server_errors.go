@@ -28,5 +28,6 @@ const (
 	errNoShutdown      = "ERR No shutdown in progress."
 	errShutdown        = "ERR Errors trying to SHUTDOWN. Check logs."
 	errDebugSubcommand = "ERR unknown subcommand or wrong number of arguments for '%s'. Try DEBUG HELP."
+	errTimeout         = "ERR timeout is not an integer or out of range"
 	errTimeoutNegative = "ERR timeout is negative"
 )

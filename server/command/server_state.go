@@ -32,6 +32,7 @@ type ServerState struct {
 	Log      *slog.Logger   // nil discards
 	LogLevel *slog.LevelVar // what CONFIG SET loglevel changes; nil for a fixed level
 	Traffic  func() Traffic // nil without sockets
+	Closing  chan struct{}  // closed when the server ends, so that no command waits on; nil for never
 	Shutdown func()         // begins the end of the server and returns at once; nil refuses SHUTDOWN
 
 	Clients Clients

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"math"
 	"strconv"
@@ -132,6 +133,9 @@ func (m *FileMode) UnmarshalText(text []byte) error {
 	*m = FileMode(mode)
 	return nil
 }
+
+// FileMode returns the mode as package io/fs has it.
+func (m FileMode) FileMode() fs.FileMode { return fs.FileMode(m).Perm() }
 
 // String returns the mode in octal.
 func (m FileMode) String() string { return strconv.FormatUint(uint64(m), 8) }

@@ -34,7 +34,7 @@ const (
 // The notes are lines for the log: what was rounded or ignored, and why.
 func Resolve(o Options, machineMemory uint64) (Options, []string, error) {
 	resolved, notes := o.withDefaults(Size(machineMemory))
-	if err := resolved.Validate(); err != nil {
+	if err := resolved.validate(); err != nil {
 		return Options{}, nil, err
 	}
 	return resolved, notes, nil
@@ -122,9 +122,9 @@ func setDefault[T comparable](field *T, value T) {
 	}
 }
 
-// Validate reports everything that is wrong with complete options: values out of range, then
+// validate reports everything that is wrong with complete options: values out of range, then
 // pairs that do not fit, each with the names, the values and the nearest that is accepted.
-func (o Options) Validate() error {
+func (o Options) validate() error {
 	return errors.Join(o.validateChoices(), o.validateNumbers(), o.validateSizes(), o.validateStorage())
 }
 
