@@ -1,8 +1,63 @@
 package main
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+	"time"
 
-// startEmbedded is not there yet.
+	"github.com/pyropedb/pyrope/server"
+	"github.com/pyropedb/pyrope/server/config"
+)
+
+// inProc is a link to a server in this process: requests are executed on the caller's goroutine,
+// by the code that serves sockets.
+type inProc struct{ client *server.Client }
+
+// exchange implements link.
+func (l inProc) exchange(request []byte, r *replies) error {
+	received, err := l.client.Send(request)
+	if err != nil {
+		return fmt.Errorf("cannot send requests: %w", err)
+	}
+	if err := r.feed(received); err != nil {
+		return err
+	}
+	if !r.complete() {
+		return errors.New("cannot read replies: the embedded server has answered fewer requests than it got")
+	}
+	return nil
+}
+
+// interruptBy implements link; an exchange in process waits for nobody.
+func (l inProc) interruptBy(time.Time) {}
+
+// Close implements link.
+func (l inProc) Close() error {
+	l.client.Close()
+	return nil
+}
+
+// startEmbedded makes a server in this process, prints what it is, and sets connect.
 func (b *bench) startEmbedded() (stop func(), err error) {
-	return nil, errors.New("ClientType InProc not supported")
+	embedded, err := server.New(server.Options{Options: config.Options{
+		Memory: b.options.Memory,
+		Index:  b.options.Index,
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("cannot start the embedded server: %w", err)
+	}
+	resolved := embedded.Options()
+	b.printf("------EMBEDDED-SERVER-CONFIG------\n")
+	b.printf("index: %v\n", resolved.Index)
+	b.printf("memory: %v\n", resolved.Memory)
+	b.printf("page: %v\n", resolved.Page)
+	b.printf("----------------------------------\n")
+	b.connect = func() (link, error) {
+		client, err := embedded.Client()
+		if err != nil {
+			return nil, fmt.Errorf("cannot connect: %w", err)
+		}
+		return inProc{client}, nil
+	}
+	return func() { _ = embedded.Close() }, nil
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/pyropedb/pyrope/benchmark/size"
+	"github.com/pyropedb/pyrope/server/config"
 )
 
 // options are the flags of the program.
@@ -39,8 +39,8 @@ type options struct {
 	LoadThreads int    `default:"8" help:"Threads that load."`
 	LSet        bool   `name:"lset" help:"Load with SET rather than MSET."`
 
-	Index  size.Bytes `short:"i" default:"1g" help:"Index size of the embedded server (InProc)."`
-	Memory size.Bytes `default:"0" help:"Log memory of the embedded server (InProc); 0 holds all keys."`
+	Index  config.Size `short:"i" default:"1g" help:"Index size of the embedded server (InProc)."`
+	Memory config.Size `default:"0" help:"Log memory of the embedded server (InProc); 0 is the server's default."`
 }
 
 // clientType is how requests reach the server.
@@ -108,7 +108,8 @@ func (o *options) validate() error {
 	case o.Port < 1 || o.Port > 65535:
 		return fmt.Errorf("--port must be from 1 to 65535 (got %d)", o.Port)
 	case o.Op == opSetEx && o.TTL <= 0:
-		return errors.New("TTL must be positive for SETEX operations.") //nolint:staticcheck // the text is part of the interface
+		//lint:ignore ST1005 the text, its full stop included, is part of the interface
+		return errors.New("TTL must be positive for SETEX operations.")
 	case o.Verify && !o.Op.reads():
 		return fmt.Errorf("--verify needs --op GET or MGET (got %s)", o.Op)
 	}

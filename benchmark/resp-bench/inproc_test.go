@@ -1,0 +1,96 @@
+package main
+
+import (
+	"bytes"
+	"net"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/pyropedb/pyrope/server"
+	"github.com/pyropedb/pyrope/server/config"
+)
+
+// runFlags runs the program and returns its exit code, output and error output.
+func runFlags(flags string) (code int, out, failures string) {
+	var stdout, stderr bytes.Buffer
+	code = run(strings.Fields(flags), &stdout, &stderr, new(atomic.Bool))
+	return code, stdout.String(), stderr.String()
+}
+
+func TestOperationsRunInProcess(t *testing.T) {
+	for _, flags := range []string{
+		"--op GET --verify -b 100 --runtime 1",
+		"--op INCR -b 256 --runtime 1",
+		"--op SETEX --ttl 9 -b 64 --runtime 0",
+		"--op PING -b 1 --runtime 0",
+	} {
+		code, out, failures := runFlags("--client InProc -i 1m --memory 64m --dbsize 5003 --valuelength 50 --totalops 20000 -t 2 " + flags)
+		if code != 0 {
+			t.Fatalf("%s: exit %d: %s%s", flags, code, out, failures)
+		}
+		for _, want := range []string{"------EMBEDDED-SERVER-CONFIG------\nindex: 1m\nmemory: 64m\n", "[BytesConsumed]: ", " GiB/sec\n"} {
+			if !strings.Contains(out, want) {
+				t.Errorf("%s: the output lacks %q:\n%s", flags, want, out)
+			}
+		}
+		if loads := strings.HasSuffix(flags, "1"); loads != strings.Contains(out, ">>> Loaded 5003 keys into the DB >>>") {
+			t.Errorf("%s: not all keys were loaded:\n%s", flags, out)
+		}
+	}
+}
+
+func TestInProcessExchangeAllocatesNothing(t *testing.T) {
+	o, err := parseOptions(strings.Fields("--client InProc -i 1m --memory 64m --dbsize 1000"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{options: o, keys: o.keyspace(), output: new(bytes.Buffer), interrupted: new(atomic.Bool)}
+	stop, err := b.startEmbedded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	if err := b.load(); err != nil {
+		t.Fatal(err)
+	}
+	l, err := b.connect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	request := b.keys.appendBatch(nil, opGet, 512, func(i int) uint64 { return uint64(i) })
+	var r replies
+	if n := testing.AllocsPerRun(100, func() {
+		r.expect(512)
+		if err := l.exchange(request, &r); err != nil || r.nils != 0 {
+			t.Fatal(err, r.nils)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations an exchange, want none", n)
+	}
+}
+
+func TestRealServerOverTCP(t *testing.T) {
+	s, err := server.New(server.Options{Options: config.Options{Memory: 64 << 20}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	port := strconv.Itoa(s.Addr().(*net.TCPAddr).Port)
+	for _, flags := range []string{
+		"--op MSET --dbsize 20011 --keylength 16 --valuelength 96 --load-threads 7 --runtime 0",
+		"-s --op GET --dbsize 20011 --keylength 16 --valuelength 96 -t 1,3 -b 1024 --totalops 50000 --runtime 0 --verify",
+		"-s --op MGET --dbsize 20011 --keylength 16 --valuelength 96 -t 2 -b 5000 --totalops 50000 --runtime 0 --verify --zipf",
+		"-s --op SET --dbsize 20011 --keylength 16 --valuelength 96 -t 2 -b 5000 --totalops 50000 --runtime 0",
+		"-s --op GET --dbsize 20011 --keylength 16 --valuelength 96 -t 2 -b 64 --totalops 50000 --runtime 0 --verify",
+	} {
+		if code, out, failures := runFlags("-p " + port + " " + flags); code != 0 {
+			t.Fatalf("%s: exit %d: %s%s", flags, code, out, failures)
+		}
+	}
+}
