@@ -5,6 +5,8 @@ import "sync/atomic"
 // counters are a session's own: plain words, added up in published when it leaves its epoch.
 type counters struct {
 	reads, writes, pendingReads, deviceReads, copiedReads uint64
+
+	deadBytes uint64 // of records that were replaced or removed; goes to the log
 }
 
 func (c *counters) add(more counters) {
@@ -21,7 +23,7 @@ type publishedCounters struct {
 }
 
 func (p *publishedCounters) load() counters {
-	return counters{p.reads.Load(), p.writes.Load(), p.pendingReads.Load(), p.deviceReads.Load(), p.copiedReads.Load()}
+	return counters{p.reads.Load(), p.writes.Load(), p.pendingReads.Load(), p.deviceReads.Load(), p.copiedReads.Load(), 0}
 }
 
 // publish moves the session's counters to where others see them, touching only those that changed.

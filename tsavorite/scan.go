@@ -25,7 +25,8 @@ type candidate struct {
 // scan is the scratch of Scan.
 type scan struct {
 	namespace  uint32
-	window     []byte // mapped; what was read from the device
+	dead       map[uint32]bool // for compaction: all namespaces but these; nil for a scan of one
+	window     []byte          // mapped; what was read from the device
 	candidates []candidate
 	copies     []byte
 	looked     int
@@ -39,7 +40,7 @@ func (c *scan) close() { _ = aligned.Unmap(c.window) }
 // that moves to the tail meanwhile may be visited twice.
 func (s *Session) Scan(namespace uint32, cursor uint64, limit int, v Visitor) (uint64, error) {
 	c := &s.scan
-	c.namespace, c.looked = namespace, 0
+	c.namespace, c.dead, c.looked = namespace, nil, 0
 	at, settled := record.Address(cursor), record.Address(0)
 	for {
 		if at >= settled {
@@ -104,7 +105,7 @@ func (s *Session) gatherFromMemory(at, settled record.Address, limit int) (recor
 			return at + record.Address(rest), nil
 		}
 		next := at + record.Address(r.Size())
-		if r.Namespace() == c.namespace {
+		if c.wants(r) {
 			departs := s.departs
 			if !r.IsTombstone() && !s.consider(r, at, next, true) {
 				return at, nil
@@ -117,6 +118,13 @@ func (s *Session) gatherFromMemory(at, settled record.Address, limit int) (recor
 		at = next
 	}
 	return at, nil
+}
+
+func (c *scan) wants(r record.Record) bool {
+	if c.dead != nil {
+		return !c.dead[r.Namespace()]
+	}
+	return r.Namespace() == c.namespace
 }
 
 func (c *scan) isFull(limit int) bool {
@@ -142,8 +150,7 @@ func (s *Session) consider(r record.Record, at, next record.Address, inMemory bo
 	s.unlatchShared(t, b, hash)
 	if isNewest && f.address == 0 && f.disk > at {
 		c := &s.scan.candidates[len(s.scan.candidates)-1]
-		r = record.InBuffer(s.scan.copies[c.start : c.start+c.size])
-		c.check = s.startHeld(hash, Key{key.Namespace, r.Key()}, f.disk)
+		c.check = s.startHeld(hash, Key{key.Namespace, s.scan.copyOf(c).Key()}, f.disk)
 	}
 	return true
 }
@@ -205,7 +212,7 @@ func (s *Session) considerWindow(b []byte, at record.Address, limit int) (end re
 			return at, size, nil
 		}
 		next := at + record.Address(size)
-		if r := record.InBuffer(b); r.Namespace() == c.namespace {
+		if r := record.InBuffer(b); c.wants(r) {
 			c.looked++
 			if !r.IsDead(s.now) {
 				s.consider(r, at, next, false)
@@ -255,21 +262,33 @@ func (s *Session) visit(v Visitor) (stopped record.Address, more bool, err error
 	defer s.dropCandidates()
 	for i := range c.candidates {
 		candidate := &c.candidates[i]
-		if check := candidate.check; check != nil {
-			s.await(check)
-			if check.err != nil {
-				return 0, false, check.err
-			}
-			if check.memory || check.record.IsNone() || check.address != candidate.address {
-				continue
-			}
+		isLive, err := s.confirm(candidate)
+		if err != nil {
+			return 0, false, err
 		}
-		r := record.InBuffer(c.copies[candidate.start : candidate.start+candidate.size])
-		if !v.Visit(r.Key(), live(r)) {
+		if r := c.copyOf(candidate); isLive && !v.Visit(r.Key(), live(r)) {
 			return candidate.next, false, nil
 		}
 	}
 	return 0, true, nil
+}
+
+// confirm waits until it is known whether a candidate was its key's newest record.
+func (s *Session) confirm(c *candidate) (bool, error) {
+	check := c.check
+	if check == nil {
+		return true, nil
+	}
+	s.await(check)
+	if check.err != nil {
+		return false, check.err
+	}
+	return !check.memory && !check.record.IsNone() && check.address == c.address, nil
+}
+
+// copyOf returns the copy of a candidate, valid until the next gather.
+func (c *scan) copyOf(of *candidate) record.Record {
+	return record.InBuffer(c.copies[of.start : of.start+of.size])
 }
 
 // dropCandidates frees the operations of the candidates.

@@ -76,6 +76,9 @@ func (s *Session) Enter() {
 // Leave ends the protection. Async operations that are pending go on.
 func (s *Session) Leave() {
 	s.submitReads()
+	if s.counters.deadBytes != 0 {
+		s.log.AddDead(s.counters.deadBytes)
+	}
 	s.published.publish(&s.counters)
 	s.epoch.Leave()
 }

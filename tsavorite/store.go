@@ -23,13 +23,15 @@ type Store struct {
 	index   *index.Index
 	log     *hlog.Log
 
-	grow     chan struct{} // capacity 1: wakes the grower
-	stop     chan struct{}
-	growerWG sync.WaitGroup
+	grow       chan struct{} // capacity 1: wakes the grower
+	compact    chan struct{} // capacity 1: wakes the compactor
+	stop       chan struct{}
+	background sync.WaitGroup
 
 	mu       sync.Mutex
 	sessions map[*Session]struct{} // open ones; guarded by mu
 	retired  counters              // sums of the closed ones; guarded by mu
+	dropped  map[uint32]uint64     // namespaces that DropNamespace named, with the tail of that moment; guarded by mu
 }
 
 // Open returns an empty store. The caller keeps the device and closes it after the store.
@@ -39,8 +41,8 @@ func Open(o Options) (*Store, error) {
 	}
 	o = o.withDefaults()
 	s := &Store{
-		options: o, epochs: epoch.New(), sessions: map[*Session]struct{}{},
-		grow: make(chan struct{}, 1), stop: make(chan struct{}),
+		options: o, epochs: epoch.New(), sessions: map[*Session]struct{}{}, dropped: map[uint32]uint64{},
+		grow: make(chan struct{}, 1), compact: make(chan struct{}, 1), stop: make(chan struct{}),
 	}
 	var err error
 	if s.index, err = index.New(o.IndexBytes); err != nil {
@@ -49,13 +51,16 @@ func Open(o Options) (*Store, error) {
 	s.log, err = hlog.New(hlog.Config{
 		PageBytes: o.PageBytes, MemoryBytes: o.MemoryBytes, MutablePercent: o.MutablePercent,
 		Device: o.Device, EvictOldest: o.EvictOldest, Epochs: s.epochs,
+		Compact: func() { wake(s.compact) },
 	})
 	if err != nil {
 		s.index.Close()
 		return nil, fmt.Errorf("tsavorite: %w", err)
 	}
-	s.growerWG.Add(1)
-	go s.runGrower()
+	s.background.Go(s.runGrower)
+	if o.Device == nil && !o.EvictOldest {
+		s.background.Go(s.runCompactor)
+	}
 	return s, nil
 }
 
@@ -68,7 +73,7 @@ func (s *Store) Close() error {
 		return fmt.Errorf("tsavorite: cannot close the store: %d sessions are open", open)
 	}
 	close(s.stop)
-	s.growerWG.Wait()
+	s.background.Wait()
 	err := s.log.Close()
 	s.index.Close()
 	return err
@@ -81,9 +86,32 @@ func (s *Store) Truncate() error {
 	return nil
 }
 
+// DropNamespace says that nobody will name the namespace again: its records are dead, and compaction
+// takes their room. They are not looked for now.
+func (s *Store) DropNamespace(namespace uint32) {
+	s.mu.Lock()
+	s.dropped[namespace] = uint64(s.log.Tail())
+	s.mu.Unlock()
+	s.log.AddDead(s.options.MemoryBytes) // how much is dead is not known: worth a round
+}
+
+// droppedNamespaces returns the namespaces whose records compaction may still meet.
+func (s *Store) droppedNamespaces() map[uint32]bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	dead := map[uint32]bool{}
+	for namespace, tail := range s.dropped {
+		if tail <= uint64(s.log.Begin()) {
+			delete(s.dropped, namespace)
+			continue
+		}
+		dead[namespace] = true
+	}
+	return dead
+}
+
 // runGrower doubles the index when sessions find it crowded.
 func (s *Store) runGrower() {
-	defer s.growerWG.Done()
 	for {
 		select {
 		case <-s.stop:
@@ -101,10 +129,15 @@ func (s *Store) runGrower() {
 // noteCreated is called now and then by sessions that create records.
 func (s *Store) noteCreated() {
 	if s.index.Crowded() {
-		select {
-		case s.grow <- struct{}{}:
-		default:
-		}
+		wake(s.grow)
+	}
+}
+
+// wake tells the goroutine behind a channel of capacity 1 that there is work.
+func wake(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
 	}
 }
 

@@ -13,7 +13,8 @@ type writer struct {
 	table   *index.Table
 	bucket  *index.Bucket
 	found
-	claimed bool // slot is a claim of this attempt (I3 of package index)
+	claimed    bool // slot is a claim of this attempt (I3 of package index)
+	compacting bool // may use the log's reserve
 }
 
 // start latches the key and looks it up.
@@ -85,8 +86,12 @@ func (w *writer) allocate(length, capacity int, m Metadata) (target record.Recor
 		index.Abandon(w.slot)
 	}
 	w.end()
-	status = Found
-	if !outdated {
+	switch {
+	case outdated:
+		status = Found
+	case w.compacting:
+		return target, 0, OutOfMemory, false // it would wait for itself
+	default:
 		status = s.waitForRoom(seen)
 	}
 	return target, 0, status, status == Found
@@ -95,7 +100,11 @@ func (w *writer) allocate(length, capacity int, m Metadata) (target record.Recor
 // reserve takes room for a record and fills in all but its value. It returns 0 when there is no
 // room, or when what the key was found to have is outdated by a truncation (H6 of package hlog).
 func (w *writer) reserve(layout record.Layout, length int, m Metadata) (target record.Record, at record.Address, outdated bool) {
-	at = w.session.log.Allocate(layout.Size())
+	if w.compacting {
+		at = w.session.log.AllocateReserved(layout.Size())
+	} else {
+		at = w.session.log.Allocate(layout.Size())
+	}
 	if at == 0 {
 		return target, 0, false
 	}
@@ -114,8 +123,11 @@ func (w *writer) reserve(layout record.Layout, length int, m Metadata) (target r
 // front, in memory, is left out of the chain.
 func (w *writer) publish(target record.Record, at record.Address, tombstone bool) {
 	previous := w.newest
-	if !w.record.IsNone() && w.address == w.newest {
-		previous = w.record.Previous()
+	if !w.record.IsNone() {
+		w.session.counters.deadBytes += uint64(w.record.Size())
+		if w.address == w.newest {
+			previous = w.record.Previous()
+		}
 	}
 	if previous < w.session.log.Begin() {
 		previous = 0
@@ -202,6 +214,9 @@ func (s *Session) Delete(key Key) Status {
 // back, also when it returns another status than Found.
 func (w *writer) remove() (status Status, retry bool) {
 	if w.isMutable() {
+		if !w.record.IsTombstone() {
+			w.session.counters.deadBytes += uint64(w.record.Size())
+		}
 		w.record.SetTombstone(true)
 		w.end()
 		return Found, false

@@ -20,8 +20,8 @@
 //
 // Invariants:
 //
-//	H1  closed-until <= safe-head <= head <= flushed-until <= safe-read-only <= read-only <= tail <= limit,
-//	    and limit = closed-until + memory. All of them only grow.
+//	H1  closed-until <= safe-head <= head <= flushed-until <= safe-read-only <= read-only <= tail <= limit + reserve,
+//	    and limit + reserve = closed-until + memory. All of them only grow.
 //	H2  Bytes at or above head that a session in an epoch sees stay mapped and unchanged by the pager until it leaves.
 //	H3  Bytes below safe-read-only never change again; so what reaches the device is final.
 //	H4  A frame is all zeroes when its page becomes allocatable.
@@ -55,6 +55,9 @@ type Config struct {
 	Device                 device.Device // nil: memory only
 	EvictOldest            bool          // without a device: drop the oldest page instead of running full
 	Epochs                 *epoch.Table
+	// Compact wakes the goroutine that compacts a log without a device when it has run full. It is
+	// not called with EvictOldest.
+	Compact func()
 }
 
 // Log is the hybrid log.
@@ -69,6 +72,8 @@ type Log struct {
 	limit atomic.Uint64 // stored by the pager
 	_     [56]byte
 
+	reserve uint64 // bytes beyond limit that only compaction may allocate; immutable
+
 	// Stored by the pager and by epoch actions; all monotonic.
 	begin, head, readOnly                   atomic.Uint64
 	closedUntil, safeHead, flushedUntil     atomic.Uint64
@@ -82,6 +87,7 @@ type Log struct {
 	mutableBytes  uint64 // of the pages up to and including the tail's
 	dropsEvicted  bool   // what leaves memory is gone: begin follows head
 	neverReadOnly bool   // no device: everything in memory is mutable
+	compact       func() // wakes whoever compacts; nil where nothing is compacted
 	epochs        *epoch.Table
 	device        device.Device
 	queue         device.Queue // the pager's
@@ -92,10 +98,13 @@ type Log struct {
 	stop chan struct{}
 	gone chan struct{} // closed when the pager has ended
 
-	mu   sync.Mutex
-	room *sync.Cond // limit rose, or err or closed changed
-	err  error      // last flush error, nil again after a success; guarded by mu
-	shut bool       // guarded by mu
+	mu    sync.Mutex
+	room  *sync.Cond // limit rose, or err or closed changed
+	err   error      // last flush error, nil again after a success; guarded by mu
+	shut  bool       // guarded by mu
+	full  bool       // compaction found nothing to gain; guarded by mu
+	dead  uint64     // bytes of records that died since then; guarded by mu
+	until time.Time  // full is not looked at again before; guarded by mu
 }
 
 // New maps the memory and starts the pager.
@@ -117,7 +126,10 @@ func New(c Config) (*Log, error) {
 	l.room = sync.NewCond(&l.mu)
 	l.tail.Store(uint64(FirstAddress))
 	l.begin.Store(uint64(FirstAddress))
-	l.limit.Store(c.MemoryBytes)
+	if c.Compact != nil && l.neverReadOnly && !l.dropsEvicted {
+		l.compact, l.reserve = c.Compact, c.PageBytes
+	}
+	l.limit.Store(c.MemoryBytes - l.reserve)
 	if c.Device != nil {
 		l.dropsEvicted = c.Device.Info().Kind == "null"
 		if l.queue, err = c.Device.NewQueue(); err != nil {
@@ -174,13 +186,24 @@ func (l *Log) ReadOnly() record.Address { return record.Address(l.readOnly.Load(
 // Tail is the next address to be allocated.
 func (l *Log) Tail() record.Address { return record.Address(l.tail.Load()) }
 
+// PageEnd is where the page of a ends.
+func (l *Log) PageEnd(a record.Address) record.Address { return a + record.Address(l.PageRest(a)) }
+
+// MemoryBytes is the size of the part in memory.
+func (l *Log) MemoryBytes() uint64 { return l.memoryBytes }
+
 // PageRest is how many bytes lie from a to the end of its page.
 func (l *Log) PageRest(a record.Address) int { return int(l.pageBytes - uint64(a)&l.pageMask) }
 
 // Allocate reserves size bytes, a multiple of 8 and at most a page, at the tail. It returns 0 when
 // there is no room: leave the epoch, call WaitRoom and try again. The caller is inside its epoch and
 // writes the record before it leaves (R2 of package record, and the scan's reason to trust it).
-func (l *Log) Allocate(size int) record.Address {
+func (l *Log) Allocate(size int) record.Address { return l.allocate(size, 0) }
+
+// AllocateReserved is Allocate for compaction, which may use the last page of memory too.
+func (l *Log) AllocateReserved(size int) record.Address { return l.allocate(size, l.reserve) }
+
+func (l *Log) allocate(size int, reserve uint64) record.Address {
 	for {
 		tail := l.tail.Load()
 		start := tail
@@ -188,7 +211,7 @@ func (l *Log) Allocate(size int) record.Address {
 			start = (tail + l.pageMask) &^ l.pageMask
 		}
 		end := start + uint64(size)
-		if end > l.limit.Load() {
+		if end > l.limit.Load()+reserve {
 			l.signal()
 			return 0
 		}
@@ -225,7 +248,7 @@ func (l *Log) WaitRoom(seen uint64) (Room, error) {
 		if l.err != nil {
 			return RoomGone, l.err
 		}
-		if l.isFull() {
+		if l.isFullLocked() {
 			return RoomFull, nil
 		}
 		l.room.Wait()
@@ -233,10 +256,60 @@ func (l *Log) WaitRoom(seen uint64) (Room, error) {
 	return RoomMade, nil
 }
 
-// isFull says that no room will come by itself: no device, nothing may be dropped, and begin lies
-// in the oldest page.
-func (l *Log) isFull() bool {
-	return l.neverReadOnly && !l.dropsEvicted && l.begin.Load()&^l.pageMask <= l.closedUntil.Load()
+// isFullLocked says that no room will come soon: there is no device, nothing may be dropped, and
+// compaction has found nothing to gain. When there may be something again it wakes compaction.
+func (l *Log) isFullLocked() bool {
+	switch {
+	case !l.neverReadOnly || l.dropsEvicted || !l.isUsedUp():
+		return false
+	case l.compact == nil:
+		return true
+	case !l.full:
+		l.compact()
+		return false
+	}
+	if l.dead >= l.memoryBytes/gainShare || time.Now().After(l.until) {
+		l.dead, l.until = 0, time.Now().Add(retryDelay)
+		l.compact()
+	}
+	return true
+}
+
+// isUsedUp says that every frame is taken and none is on its way to be freed.
+func (l *Log) isUsedUp() bool {
+	return l.begin.Load()&^l.pageMask <= l.closedUntil.Load()
+}
+
+// NeedsCompaction says whether a log without a device has no page left to offer.
+func (l *Log) NeedsCompaction() bool {
+	return l.compact != nil && l.isUsedUp() && l.tail.Load()+l.pageBytes > l.limit.Load()
+}
+
+// gainShare is the part of memory, one in gainShare, that compaction must gain to be worth a round.
+const gainShare = 16
+
+// SetFull says that compaction has nothing to gain, until enough has died or pause is over.
+func (l *Log) SetFull(pause time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.full, l.dead, l.until = true, 0, time.Now().Add(pause)
+	l.room.Broadcast()
+}
+
+// AddDead counts bytes of records that died.
+func (l *Log) AddDead(bytes uint64) {
+	if l.compact == nil {
+		return
+	}
+	l.mu.Lock()
+	l.dead += bytes
+	l.mu.Unlock()
+}
+
+// DropBelow raises begin after everything live below until has moved.
+func (l *Log) DropBelow(until record.Address) {
+	advance(&l.begin, uint64(until))
+	l.signal()
 }
 
 // Limit is the end of the allocatable part.
@@ -308,3 +381,14 @@ func advance(a *atomic.Uint64, to uint64) bool {
 
 // retryDelay is how long the pager waits after a failed flush.
 const retryDelay = 50 * time.Millisecond
+
+// AwaitRecycled blocks until the pager has freed the pages below until, which begin has passed. The
+// caller is outside its epoch.
+func (l *Log) AwaitRecycled(until record.Address) {
+	l.signal()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.closedUntil.Load() < uint64(until) && !l.shut {
+		l.room.Wait()
+	}
+}

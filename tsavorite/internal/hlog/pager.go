@@ -182,7 +182,8 @@ func (l *Log) recycle() bool {
 	}
 	l.closedUntil.Store(page + l.pageBytes)
 	l.mu.Lock()
-	l.limit.Store(page + l.pageBytes + l.memoryBytes)
+	l.full = false
+	l.limit.Store(page + l.pageBytes + l.memoryBytes - l.reserve)
 	l.room.Broadcast()
 	l.mu.Unlock()
 	return true
@@ -206,7 +207,7 @@ func (l *Log) truncateDevice() {
 func (l *Log) check() {
 	a := l.Addresses()
 	if a.ClosedUntil > l.safeHead.Load() || a.Head > l.flushedUntil.Load() || a.FlushedUntil > l.safeReadOnly.Load() ||
-		a.SafeReadOnly > l.readOnly.Load() || a.ReadOnly > l.tail.Load() || a.Tail > l.limit.Load() {
+		a.SafeReadOnly > l.readOnly.Load() || a.ReadOnly > l.tail.Load() || a.Tail > l.limit.Load()+l.reserve {
 		invariant.Violated("H1", "addresses out of order: %v", a)
 	}
 }

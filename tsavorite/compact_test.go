@@ -1,0 +1,152 @@
+package tsavorite_test
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/pyropedb/pyrope/tsavorite"
+)
+
+// memoryStore is a store without a device: sixteen pages of 4 KiB.
+func memoryStore(t *testing.T) (*tsavorite.Store, *tsavorite.Session) {
+	t.Helper()
+	store, err := tsavorite.Open(tsavorite.Options{MemoryBytes: 64 << 10, PageBytes: 4 << 10, IndexBytes: 4096})
+	if err != nil {
+		t.Fatal(err)
+	}
+	session, err := store.NewSession()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		session.Close()
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return store, session
+}
+
+func compactKey(n int) tsavorite.Key { return tsavorite.Key{Bytes: fmt.Appendf(nil, "key-%04d", n)} }
+
+// upsertSoon retries a write that finds memory full while compaction is at work.
+func upsertSoon(t *testing.T, session *tsavorite.Session, key tsavorite.Key, value []byte) {
+	t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for {
+		session.Enter()
+		status := session.Upsert(key, value, tsavorite.Metadata{})
+		session.Leave()
+		if status == tsavorite.Found || status == tsavorite.Created {
+			return
+		}
+		if status != tsavorite.OutOfMemory || time.Now().After(deadline) {
+			t.Fatalf("upsert of %s: %v (%v)", key.Bytes, status, session.Err())
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// TestDeadBytesAreUsedAgain writes new keys and deletes old ones, sixty at a time, for a hundred times
+// what memory holds: without compaction it would be full for ever.
+func TestDeadBytesAreUsedAgain(t *testing.T) {
+	store, session := memoryStore(t)
+	const live, count = 60, 20_000
+	valueOf := func(n int) []byte { return bytes.Repeat([]byte{byte(n)}, 100+n*37%300) }
+	for n := range count {
+		upsertSoon(t, session, compactKey(n), valueOf(n))
+		if n >= live {
+			session.Enter()
+			if status := session.Delete(compactKey(n - live)); status != tsavorite.Deleted {
+				t.Fatalf("delete %d: %v", n-live, status)
+			}
+			session.Leave()
+		}
+	}
+	session.Enter()
+	for n := count - 2*live; n < count-live; n++ {
+		wantRead(t, session, compactKey(n), nil)
+	}
+	for n := count - live; n < count; n++ {
+		wantRead(t, session, compactKey(n), valueOf(n))
+	}
+	session.Leave()
+	if info := store.Info(); info.TailAddress < 50*info.MemoryBytes {
+		t.Fatalf("the tail came to %d only: nothing was compacted", info.TailAddress)
+	}
+}
+
+// TestFullMemoryRefusesAndRecovers fills memory with live records until it is refused, checks that none
+// was lost, deletes them and writes again.
+func TestFullMemoryRefusesAndRecovers(t *testing.T) {
+	_, session := memoryStore(t)
+	value := bytes.Repeat([]byte("v"), 200)
+	stored := 0
+	for ; ; stored++ {
+		session.Enter()
+		status := session.Upsert(compactKey(stored), value, tsavorite.Metadata{})
+		session.Leave()
+		if status == tsavorite.OutOfMemory {
+			break
+		}
+		if status != tsavorite.Created || stored > 400 {
+			t.Fatalf("upsert %d: %v", stored, status)
+		}
+	}
+	if stored < 200 {
+		t.Fatalf("full after %d records of 240 bytes in 64 KiB", stored)
+	}
+	session.Enter()
+	for n := range stored {
+		wantRead(t, session, compactKey(n), value)
+	}
+	for n := range stored {
+		if status := session.Delete(compactKey(n)); status != tsavorite.Deleted {
+			t.Fatalf("delete %d: %v", n, status)
+		}
+	}
+	session.Leave()
+	started := time.Now()
+	for n := range stored {
+		upsertSoon(t, session, compactKey(1000+n), value)
+	}
+	if took := time.Since(started); took > 2*time.Second {
+		t.Fatalf("writes succeeded only after %v", took)
+	}
+}
+
+// TestDroppedNamespacesMakeRoom fills memory again and again, each time in a fresh namespace.
+func TestDroppedNamespacesMakeRoom(t *testing.T) {
+	store, session := memoryStore(t)
+	value := bytes.Repeat([]byte("v"), 200)
+	for namespace := uint32(1); namespace < 20; namespace++ {
+		for n := range 150 {
+			upsertSoon(t, session, tsavorite.Key{Namespace: namespace, Bytes: compactKey(n).Bytes}, value)
+		}
+		session.Enter()
+		for n := range 150 {
+			wantRead(t, session, tsavorite.Key{Namespace: namespace, Bytes: compactKey(n).Bytes}, value)
+		}
+		session.Leave()
+		store.DropNamespace(namespace)
+	}
+}
+
+// TestExpiredBytesAreUsedAgain fills memory with records that expire; nobody touches them again.
+func TestExpiredBytesAreUsedAgain(t *testing.T) {
+	_, session := memoryStore(t)
+	value := bytes.Repeat([]byte("v"), 200)
+	for n := range 1000 {
+		deadline := time.Now().Add(20 * time.Millisecond).UnixMilli()
+		for status := tsavorite.OutOfMemory; status == tsavorite.OutOfMemory; {
+			session.Enter()
+			status = session.Upsert(compactKey(n), value, tsavorite.Metadata{Deadline: deadline})
+			session.Leave()
+			if status == tsavorite.OutOfMemory {
+				time.Sleep(5 * time.Millisecond)
+			}
+		}
+	}
+}
