@@ -10,8 +10,6 @@ import (
 // The methods of this file append one reply each to c.Out, in the client's protocol where RESP2
 // and RESP3 differ.
 
-func (c *Context) resp3() bool { return c.Client.Protocol() == resp.RESP3 }
-
 func (c *Context) ok() { c.Out = resp.AppendOK(c.Out) }
 
 func (c *Context) simple(text string) { c.Out = resp.AppendSimpleString(c.Out, text) }

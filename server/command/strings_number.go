@@ -58,26 +58,30 @@ type counterUpdater struct {
 
 // Plan computes the sum and how many digits it has. A missing key counts as 0.
 func (u *counterUpdater) Plan(current tsavorite.Record, found bool) tsavorite.Plan {
-	u.sum, u.problem = 0, ""
-	if found {
-		n, ok := parseInteger(current.Value)
-		switch {
-		case current.Kind != kindString:
-			u.problem = errWrongType
-		case !ok:
-			u.problem = errNotInteger
-		}
-		u.sum = n
-	}
-	if u.delta > 0 && u.sum > math.MaxInt64-u.delta || u.delta < 0 && u.sum < math.MinInt64-u.delta {
-		u.problem = errOverflow
-	}
-	if u.problem != "" {
+	if u.problem = u.add(current, found); u.problem != "" {
 		return tsavorite.Plan{Action: tsavorite.Keep}
 	}
-	u.sum += u.delta
 	u.length = len(appendInteger(u.digits[:0], u.sum))
 	return tsavorite.Plan{Action: tsavorite.Write, Length: u.length, Metadata: current.Metadata}
+}
+
+// add puts the sum into sum, or returns the error.
+func (u *counterUpdater) add(current tsavorite.Record, found bool) (problem string) {
+	u.sum = 0
+	if found {
+		var ok bool
+		if current.Kind != kindString {
+			return errWrongType
+		}
+		if u.sum, ok = parseInteger(current.Value); !ok {
+			return errNotInteger
+		}
+	}
+	if u.delta > 0 && u.sum > math.MaxInt64-u.delta || u.delta < 0 && u.sum < math.MinInt64-u.delta {
+		return errOverflow
+	}
+	u.sum += u.delta
+	return ""
 }
 
 // Write fills in the digits.

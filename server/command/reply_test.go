@@ -1,0 +1,50 @@
+package command_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/pyropedb/pyrope/server/command"
+	"github.com/pyropedb/pyrope/server/servertest"
+	"github.com/pyropedb/pyrope/tsavorite"
+)
+
+// TestEveryCallHasOneReply calls every command with up to eight arguments that make no sense. Each
+// call must get exactly one reply, and the connection must go on: a PING behind it is answered.
+func TestEveryCallHasOneReply(t *testing.T) {
+	handler := servertest.NewHandler(t, tsavorite.Options{})
+	junk := [][]string{
+		{"a", "b", "c", "d", "e", "f", "g", "h"},
+		{"0", "-1", "9223372036854775807", "1", "x", "0", "1", "2"},
+		{"\r\n-injected", "a\r\n+b", "\r", "\n", "\x00", "\r\n\r\n", "*", ""},
+		{"", "", "", "", "", "", "", ""},
+		{"*", "nx", "ex", "1", "GET", "MATCH", "count", "0"},
+	}
+	for _, d := range command.AllCommands() {
+		if d.Name == "shutdown" || d.Name == "sleep" {
+			continue // they do what they are told
+		}
+		for _, arguments := range junk {
+			for count := range len(arguments) + 1 {
+				words := append(strings.Split(d.FullName(), "|"), arguments[:count]...)
+				if err := handler.Reconnect(); err != nil {
+					t.Fatal(err)
+				}
+				reply, err := handler.Do(words...)
+				if err != nil {
+					t.Errorf("%q: %v", words, err)
+					continue
+				}
+				if strings.ContainsAny(string(reply.Text), "\r\n") && reply.IsError() {
+					t.Errorf("%q: the error has a line end: %q", words, reply.Text)
+				}
+				if d.Name == "quit" {
+					continue
+				}
+				if pong, err := handler.Do("PING"); err != nil || string(pong.Text) != "PONG" {
+					t.Errorf("%q: PING is answered by %s, error %v", words, servertest.Notation(pong), err)
+				}
+			}
+		}
+	}
+}
