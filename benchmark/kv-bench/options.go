@@ -1,0 +1,210 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/pyropedb/pyrope/benchmark/size"
+	"github.com/pyropedb/pyrope/device"
+	"github.com/pyropedb/pyrope/tsavorite"
+)
+
+// Bounds of the options.
+const (
+	minValueBytes = 8 // RMW counts in the first eight
+	maxValueBytes = 1 << 20
+	maxKeys       = 1 << 40
+	maxThreads    = 1024
+	maxBatch      = 1 << 20
+)
+
+// options are the flags of the program.
+type options struct {
+	Help helpFlag `help:"Show this help and exit."`
+
+	Threads     int   `short:"t" default:"1" help:"Workers of the run phase."`
+	LoadThreads int   `default:"0" help:"Workers of the load phase; 0 is as many as --threads."`
+	Sweep       []int `name:"run-threads-sweep" placeholder:"T,..." help:"Worker counts to run with, one after another, on one loaded store."`
+
+	Keys         uint64  `short:"n" default:"100000000" help:"Number of keys."`
+	ValueSize    int     `short:"v" default:"100" help:"Bytes of a value."`
+	Mix          mix     `name:"rumd" default:"100,0,0,0" help:"Percentages of reads, upserts, RMWs and deletes."`
+	Distribution string  `short:"d" default:"uniform" enum:"uniform,zipf" help:"How keys are chosen: uniform or zipf."`
+	ZipfTheta    float64 `default:"0.99" help:"Skew of zipf, from 0 to below 1."`
+	RunSeconds   float64 `name:"runsec" default:"30" help:"Seconds of the measured window."`
+	WarmupSecs   float64 `name:"warmup-sec" default:"5" help:"Seconds that are run before the window and discarded."`
+	Batch        int     `name:"batch-size" short:"b" default:"1024" help:"Operations between looks at the stop flag; also the keys of a batched read."`
+	Seed         uint64  `short:"s" default:"211" help:"Seed of the key and operation choice."`
+	Iterations   int     `short:"i" default:"1" help:"Runs for each worker count."`
+	ReadMode     string  `default:"auto" enum:"auto,batch,async,single" help:"How reads are asked for: batch, async, single; auto is batch in memory and async with data on the device."`
+
+	HashPack    float64    `name:"hashpack" default:"2.0" help:"Keys an index bucket; sets the size of the index."`
+	IndexSize   size.Bytes `default:"0" help:"Size of the index, a power of two; 0 follows --hashpack."`
+	LogMemory   string     `default:"auto" help:"Memory of the log; auto holds all keys if there is enough."`
+	PageSize    size.Bytes `default:"16MB" help:"Size of a log page."`
+	SegmentSize size.Bytes `default:"1GB" help:"Size of a device segment."`
+
+	Device            string `default:"default" help:"${devices}."`
+	ThrottleLimit     int    `name:"device-throttle-limit" default:"0" help:"Reads in flight at once; 0 is the device's default."`
+	IOBackend         string `name:"device-io-backend" default:"default" help:"Kernel interface of --device native: default, libaio or uring."`
+	CompletionThreads int    `name:"device-completion-threads" default:"0" help:"Completion threads; 0 is the device's default."`
+	IOContexts        int    `name:"device-io-contexts" default:"0" help:"Kernel rings; 0 is the device's default."`
+	QueueDepth        int    `name:"device-queue-depth" default:"0" help:"Depth of a kernel ring; 0 is the device's default."`
+	InlineCompletion  bool   `name:"device-inline-completion" help:"Complete on the submitting thread (localmemory)."`
+	DataPath          string `default:"temp/kv-benchmark" help:"Directory that holds the run's directory."`
+	Warm              bool   `help:"Read the device once from end to end before the first run, so that caches beneath it are in the same state."`
+
+	Validate       bool    `help:"Check every byte of every value instead of timing; exit with 2 on a difference."`
+	ReportInterval float64 `name:"report-interval-sec" default:"0" help:"Seconds between progress lines during a run; 0 is none."`
+	JSONOutput     string  `name:"json-output" placeholder:"FILE" help:"Write the results to a file as JSON."`
+	JSONStdout     bool    `name:"json-stdout" help:"Print the results as one line, KV-RESULT-JSON: {...}."`
+	CSVOutput      string  `name:"csv-output" placeholder:"FILE" help:"Write the results to a file as CSV."`
+	Quiet          bool    `help:"Print the results only."`
+}
+
+// mix is how many of a hundred operations are reads, upserts, RMWs and deletes.
+type mix [4]uint8
+
+// UnmarshalText sets m from a list such as 50,50,0,0.
+func (m *mix) UnmarshalText(text []byte) error {
+	parts := strings.Split(string(text), ",")
+	sum := 0
+	if len(parts) == len(m) {
+		for i, part := range parts {
+			n, err := strconv.ParseUint(strings.TrimSpace(part), 10, 8)
+			if err != nil {
+				return fmt.Errorf("--rumd is %q; it must be four percentages such as 50,50,0,0", text)
+			}
+			m[i] = uint8(n)
+			sum += int(n)
+		}
+	}
+	if sum != 100 {
+		return fmt.Errorf("--rumd is %q; it must be four percentages that add up to 100", text)
+	}
+	return nil
+}
+
+// String writes m as the flag takes it.
+func (m mix) String() string { return fmt.Sprintf("%d,%d,%d,%d", m[0], m[1], m[2], m[3]) }
+
+// readsOnly reports whether nothing is written.
+func (m mix) readsOnly() bool { return m[0] == 100 }
+
+// The places of the operations in a mix.
+const (
+	mixRead = iota
+	mixUpsert
+	mixRMW
+	mixDelete
+)
+
+// parseOptions reads the command line and checks it. Help goes to stdout.
+func parseOptions(args []string, stdout io.Writer) (options, error) {
+	var o options
+	parser, err := kong.New(&o,
+		kong.Name("kv-bench"),
+		kong.Description("Measures the key-value engine without a server."),
+		kong.NoDefaultHelp(),
+		kong.Writers(stdout, stdout),
+		kong.Vars{"devices": "Where the log spills to: " + strings.Join(deviceNames(), ", ")},
+	)
+	if err != nil {
+		return o, err
+	}
+	if _, err := parser.Parse(args); err != nil {
+		if errors.Is(err, errHelpShown) {
+			return o, errHelpShown
+		}
+		return o, err
+	}
+	return o, o.validate()
+}
+
+// validate reports the first option that is out of range or does not go with the others.
+func (o *options) validate() error {
+	switch {
+	case o.Threads < 1 || o.Threads > maxThreads:
+		return fmt.Errorf("--threads is %d; it must be from 1 to %d", o.Threads, maxThreads)
+	case o.LoadThreads < 0 || o.LoadThreads > maxThreads:
+		return fmt.Errorf("--load-threads is %d; it must be from 0 to %d", o.LoadThreads, maxThreads)
+	case len(o.Sweep) > 0 && (slices.Min(o.Sweep) < 1 || slices.Max(o.Sweep) > maxThreads):
+		return fmt.Errorf("--run-threads-sweep is %v; each count must be from 1 to %d", o.Sweep, maxThreads)
+	case o.Keys < 1 || o.Keys > maxKeys:
+		return fmt.Errorf("--keys is %d; it must be from 1 to %d", o.Keys, uint64(maxKeys))
+	case o.ValueSize < minValueBytes || o.ValueSize > maxValueBytes:
+		return fmt.Errorf("--value-size is %d; it must be from %d to %d", o.ValueSize, minValueBytes, maxValueBytes)
+	case !(o.ZipfTheta >= 0 && o.ZipfTheta < 1):
+		return fmt.Errorf("--zipf-theta is %v; it must be at least 0 and less than 1", o.ZipfTheta)
+	case !(o.RunSeconds > 0):
+		return fmt.Errorf("--runsec is %v; it must be more than 0", o.RunSeconds)
+	case !(o.WarmupSecs >= 0):
+		return fmt.Errorf("--warmup-sec is %v; it must not be negative", o.WarmupSecs)
+	case o.Batch < 1 || o.Batch > maxBatch:
+		return fmt.Errorf("--batch-size is %d; it must be from 1 to %d", o.Batch, maxBatch)
+	case o.Iterations < 1:
+		return fmt.Errorf("--iterations is %d; it must be at least 1", o.Iterations)
+	case !(o.HashPack > 0):
+		return fmt.Errorf("--hashpack is %v; it must be more than 0", o.HashPack)
+	case !(o.ReportInterval >= 0):
+		return fmt.Errorf("--report-interval-sec is %v; it must not be negative", o.ReportInterval)
+	}
+	return o.validateStore()
+}
+
+// validateStore checks what sizes the store and names the device.
+func (o *options) validateStore() error {
+	if o.LogMemory != autoMemory {
+		if _, err := size.Parse(o.LogMemory); err != nil {
+			return fmt.Errorf("--log-memory: %w", err)
+		}
+	}
+	if n := uint64(o.PageSize); n&(n-1) != 0 || n < tsavorite.MinPageBytes || n > tsavorite.MaxPageBytes {
+		return fmt.Errorf("--page-size is %v; it must be a power of two from %d to %d bytes", o.PageSize, tsavorite.MinPageBytes, tsavorite.MaxPageBytes)
+	}
+	if record := recordBytes(o.ValueSize); record > int(o.PageSize) {
+		return fmt.Errorf("--page-size is %v; a record of --value-size %d takes %d bytes and must fit into a page", o.PageSize, o.ValueSize, record)
+	}
+	if o.SegmentSize < o.PageSize {
+		return fmt.Errorf("--segment-size is %v; it must be at least --page-size (%v)", o.SegmentSize, o.PageSize)
+	}
+	if n := uint64(o.IndexSize); n != 0 && (n&(n-1) != 0 || n < tsavorite.MinIndexBytes || n > tsavorite.MaxIndexBytes) {
+		return fmt.Errorf("--index-size is %v; it must be a power of two from %d to %d bytes", o.IndexSize, tsavorite.MinIndexBytes, uint64(tsavorite.MaxIndexBytes))
+	}
+	if _, _, err := o.deviceKind(); err != nil {
+		return err
+	}
+	return o.deviceOptions("").Validate()
+}
+
+// loadThreads is the number of workers that load.
+func (o *options) loadThreads() int {
+	if o.LoadThreads > 0 {
+		return o.LoadThreads
+	}
+	return o.Threads
+}
+
+// runThreads lists the worker counts to run with.
+func (o *options) runThreads() []int {
+	if len(o.Sweep) > 0 {
+		return o.Sweep
+	}
+	return []int{o.Threads}
+}
+
+// deviceOptions are what package device is told; directory holds the segment files.
+func (o *options) deviceOptions(directory string) device.Options {
+	_, backend, _ := o.deviceKind()
+	return device.Options{
+		Directory: directory, Fresh: true, SegmentSizeBytes: uint64(o.SegmentSize), Backend: backend,
+		CompletionThreads: o.CompletionThreads, IOContexts: o.IOContexts, QueueDepth: o.QueueDepth,
+		ThrottleLimit: o.ThrottleLimit, InlineCompletion: o.InlineCompletion,
+	}
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+
+	"github.com/pyropedb/pyrope/benchmark/report"
+	"github.com/pyropedb/pyrope/benchmark/size"
+)
+
+// printf writes to the program's output, whose failure has nobody to be told to.
+func (b *bench) printf(format string, arguments ...any) {
+	fmt.Fprintf(b.output, format, arguments...)
+}
+
+// text is printf for what --quiet leaves out.
+func (b *bench) text(format string, arguments ...any) {
+	if !b.options.Quiet {
+		b.printf(format, arguments...)
+	}
+}
+
+// printConfig writes the options and what followed from them.
+func (b *bench) printConfig(t *target) {
+	o := &b.options
+	d := t.device.Info()
+	b.text("=== KV.benchmark config ===\n")
+	for _, line := range []struct {
+		name  string
+		value any
+	}{
+		{"threads", strings.Trim(fmt.Sprint(o.runThreads()), "[]")},
+		{"load-threads", o.loadThreads()},
+		{"keys", report.N0(o.Keys)},
+		{"value-size", o.ValueSize},
+		{"record-size", recordBytes(o.ValueSize)},
+		{"rumd", o.Mix},
+		{"distribution", o.describeDistribution()},
+		{"batch-size", o.Batch},
+		{"read-mode", o.ReadMode},
+		{"warmup-sec", o.WarmupSecs},
+		{"runsec", o.RunSeconds},
+		{"iterations", o.Iterations},
+		{"seed", o.Seed},
+		{"device", fmt.Sprintf("%s (%s: %s)", o.Device, d.Kind, d.Reason)},
+		{"device-in-flight", d.InFlightLimit},
+		{"device-rings", d.RingCount},
+		{"device-sector", d.SectorSizeBytes},
+		{"hashpack", fmt.Sprintf("%v (effective %.2f)", o.HashPack, effectiveHashPack(o, t))},
+		{"index-size", size.Bytes(t.sizes.indexBytes)},
+		{"log-memory", size.Bytes(t.sizes.memoryBytes)},
+		{"page-size", o.PageSize},
+		{"segment-size", o.SegmentSize},
+		{"mutable-percent", mutablePercent},
+		{"data-path", t.directory},
+		{"GOMAXPROCS", runtime.GOMAXPROCS(0)},
+	} {
+		b.text("%-18s %v\n", line.name, line.value)
+	}
+	b.text("===========================\n")
+}
+
+// describeDistribution names the key choice.
+func (o *options) describeDistribution() string {
+	if o.Distribution == "zipf" {
+		return fmt.Sprintf("zipf theta=%v", o.ZipfTheta)
+	}
+	return o.Distribution
+}
+
+// effectiveHashPack is the keys an index bucket, as the index came out.
+func effectiveHashPack(o *options, t *target) float64 {
+	return float64(o.Keys) / float64(t.sizes.indexBytes/bucketBytes)
+}
+
+// printResult writes the line of a load or a run.
+func (b *bench) printResult(r *result) {
+	label := "[load]   "
+	if r.phase == "run" {
+		label = fmt.Sprintf("[run t=%d i=%d]  ", r.threads, r.iteration)
+	}
+	b.printf("%s%s ops in %.2f s  (%s ops/sec)  reads=%s writes=%s deletes=%s overshoot=%s exit-lag=%.1fms gc=0/0/%d alloc/wkr=%dB\n",
+		label, report.N0(r.tally.total()), r.elapsed.Seconds(), report.N0(uint64(r.opsPerSecond())),
+		report.N0(r.tally.reads), report.N0(r.tally.writes), report.N0(r.tally.deletes), report.N0(r.overshoot.total()),
+		float64(r.exitLag.Microseconds())/1000, r.collections, r.allocatedByWorker())
+}
+
+// printAggregate writes the line of a thread count.
+func (b *bench) printAggregate(a aggregate) {
+	b.printf("[aggregate t=%d] iterations=%d mean=%s ops/sec stdev=%s (%.2f%%) min=%s max=%s trimmed=%s\n",
+		a.threads, a.iterations, report.N0(uint64(a.mean)), report.N0(uint64(a.stdev)), a.stdevPercent(),
+		report.N0(uint64(a.min)), report.N0(uint64(a.max)), report.N0(uint64(a.trimmed)))
+}
+
+// printSummary writes the table of all thread counts.
+func (b *bench) printSummary() {
+	if len(b.aggregates) == 0 {
+		return
+	}
+	b.text("\n%8s %16s %16s %8s %8s\n", "threads", "trimmed", "mean", "stdev%", "speedup")
+	first := b.aggregates[0].trimmed
+	for _, a := range b.aggregates {
+		speedup := 0.0
+		if first > 0 {
+			speedup = a.trimmed / first
+		}
+		b.text("%8d %16s %16s %8.2f %8.2f\n", a.threads, report.N0(uint64(a.trimmed)), report.N0(uint64(a.mean)), a.stdevPercent(), speedup)
+	}
+}

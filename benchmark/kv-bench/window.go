@@ -1,0 +1,126 @@
+package main
+
+import (
+	"errors"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/pyropedb/pyrope/benchmark/report"
+)
+
+// heap is what the Go runtime says of allocation and collection.
+type heap struct {
+	allocatedBytes uint64
+	collections    uint32
+}
+
+// readHeap asks the runtime. It stops the world for some microseconds.
+func readHeap() heap {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return heap{m.TotalAlloc, m.NumGC}
+}
+
+// measure runs the plan with threads workers: warm-up, window, and the wait for the last of them.
+func (b *bench) measure(t *target, p *plan, threads, iteration int, warmup, window time.Duration) (result, *checker, error) {
+	r := result{phase: "run", threads: threads, iteration: iteration}
+	workers, err := openWorkers(t, p, threads)
+	if err != nil {
+		return r, nil, err
+	}
+	defer closeWorkers(workers)
+	runtime.GC() // so that garbage of earlier phases is not collected in the window
+
+	var stop atomic.Bool
+	var group sync.WaitGroup
+	failed := make(chan struct{}, threads)
+	for _, w := range workers {
+		group.Go(func() {
+			if w.run(&stop) != nil {
+				failed <- struct{}{}
+			}
+		})
+	}
+	c := newClock()
+	defer c.close()
+	b.pass(c, warmup, workers, failed)
+	before, atStart, began := readHeap(), lookAt(workers), time.Now()
+	b.pass(c, window, workers, failed)
+	atEnd := lookAt(workers)
+	r.elapsed = time.Since(began)
+	after := readHeap()
+	stop.Store(true)
+	stopped := time.Now()
+	group.Wait()
+	r.exitLag = time.Since(stopped)
+
+	r.addHeap(before, after)
+	r.tally = atEnd.minus(atStart)
+	r.whole = lookAt(workers)
+	r.overshoot = r.whole.minus(atEnd)
+	found := &checker{}
+	for _, w := range workers {
+		err = errors.Join(err, w.failure)
+		found.add(&w.checker)
+	}
+	if err == nil && b.interrupted.Load() {
+		err = errInterrupted
+	}
+	return r, found, err
+}
+
+// lookAt adds the workers' scoreboards up.
+func lookAt(workers []*worker) tally {
+	var sum tally
+	for _, w := range workers {
+		t := w.look()
+		sum.reads += t.reads
+		sum.writes += t.writes
+		sum.deletes += t.deletes
+		sum.misses += t.misses
+	}
+	return sum
+}
+
+// clock is made before a window, so that nothing is allocated within.
+type clock struct {
+	end    *time.Timer
+	glance *time.Ticker
+}
+
+func newClock() *clock {
+	c := &clock{end: time.NewTimer(time.Hour), glance: time.NewTicker(50 * time.Millisecond)}
+	c.end.Stop()
+	return c
+}
+
+func (c *clock) close() {
+	c.end.Stop()
+	c.glance.Stop()
+}
+
+// pass lets a time go by, with progress lines if asked for. A failure or an interrupt cuts it short.
+func (b *bench) pass(c *clock, d time.Duration, workers []*worker, failed <-chan struct{}) {
+	c.end.Reset(d)
+	interval := time.Duration(b.options.ReportInterval * float64(time.Second))
+	last, lastTotal := time.Now(), lookAt(workers).total()
+	for {
+		select {
+		case <-c.end.C:
+			return
+		case <-failed:
+			return
+		case now := <-c.glance.C:
+			if b.interrupted.Load() {
+				return
+			}
+			if interval > 0 && now.Sub(last) >= interval {
+				total := lookAt(workers).total()
+				b.printf("[progress t=%d] %s ops/sec\n", len(workers), report.N0(uint64(float64(total-lastTotal)/now.Sub(last).Seconds())))
+				last, lastTotal = now, total
+			}
+		}
+	}
+}

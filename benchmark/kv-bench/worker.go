@@ -1,0 +1,267 @@
+package main
+
+import (
+	"encoding/binary"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/pyropedb/pyrope/benchmark/workload"
+	"github.com/pyropedb/pyrope/tsavorite"
+)
+
+// readMode is how a worker asks for reads.
+type readMode string
+
+// The read modes; auto becomes one of the others once the store is loaded.
+const (
+	readAuto   readMode = "auto"
+	readBatch  readMode = "batch"  // Session.ReadBatch of a chunk's reads at once
+	readAsync  readMode = "async"  // Session.ReadAsync, completions collected once a chunk
+	readSingle readMode = "single" // Session.Read, one by one
+)
+
+// scoreboard is what a worker shows of its progress, once a chunk. Only its worker stores to it; it
+// lies on cache lines of its own.
+type scoreboard struct {
+	_       [128]byte
+	reads   atomic.Uint64
+	writes  atomic.Uint64 // upserts and RMWs; those that put a deleted key back are not counted
+	deletes atomic.Uint64
+	misses  atomic.Uint64 // reads that found no record
+	_       [128]byte
+}
+
+// tally is a snapshot of scoreboards, or a worker's own counters.
+type tally struct {
+	reads, writes, deletes, misses uint64
+}
+
+// total is the number of operations.
+func (t tally) total() uint64 { return t.reads + t.writes + t.deletes }
+
+// minus is the difference of two snapshots.
+func (t tally) minus(u tally) tally {
+	return tally{t.reads - u.reads, t.writes - u.writes, t.deletes - u.deletes, t.misses - u.misses}
+}
+
+// plan is what the workers of a phase have in common; it is immutable while they run.
+type plan struct {
+	keys      uint64
+	valueSize int
+	batch     int
+	mix       mix
+	mode      readMode
+	zipf      *workload.Zipf // nil: uniform
+	seed      uint64
+	checks    bool // compare every value that is read
+}
+
+// worker carries out operations through one session. It belongs to one goroutine, but for shown.
+type worker struct {
+	shown scoreboard // first, so that it is padded on both sides
+
+	plan    *plan
+	session *tsavorite.Session
+	random  workload.Random // of keys
+	dice    workload.Random // of operations
+	tally   tally
+
+	keys     []tsavorite.Key // of the batched reads of a chunk; each slices into keyBytes
+	numbers  []uint64        // their numbers
+	pending  int             // of them, not yet read
+	value    []byte          // scratch of upserts
+	received []byte          // where reads copy values to, as a caller would
+	oneKey   tsavorite.Key   // of a single verb
+
+	updater  updater
+	updaters []*updater // free ones, for RMWs in flight
+	checker  checker
+	failed   bool // a read returned StatusError
+	failure  error
+	_        [128]byte
+}
+
+// newWorker returns a worker with a session of its own; stream is its number.
+func newWorker(store *tsavorite.Store, p *plan, stream int) (*worker, error) {
+	session, err := store.NewSession()
+	if err != nil {
+		return nil, fmt.Errorf("cannot open a session: %w", err)
+	}
+	w := &worker{
+		plan: p, session: session,
+		random:   workload.NewRandom(p.seed, 2*uint64(stream)),
+		dice:     workload.NewRandom(p.seed, 2*uint64(stream)+1),
+		keys:     make([]tsavorite.Key, p.batch),
+		numbers:  make([]uint64, p.batch),
+		value:    make([]byte, p.valueSize),
+		received: make([]byte, p.valueSize),
+		oneKey:   tsavorite.Key{Bytes: make([]byte, keyBytes)},
+	}
+	slots := make([]byte, p.batch*keyBytes)
+	for i := range w.keys {
+		w.keys[i].Bytes = slots[i*keyBytes : (i+1)*keyBytes : (i+1)*keyBytes]
+	}
+	w.updater = updater{worker: w}
+	w.checker.counts = p.mix[mixRMW] > 0
+	return w, nil
+}
+
+// run carries out chunks until stop is set, then waits for what is pending.
+func (w *worker) run(stop *atomic.Bool) error {
+	for !stop.Load() && !w.hasFailed() {
+		w.session.Enter()
+		w.session.CompletePending(false)
+		w.chunk()
+		w.session.Leave()
+		w.show()
+	}
+	w.session.Enter()
+	w.session.CompletePending(true)
+	w.session.Leave()
+	w.show()
+	w.hasFailed()
+	return w.failure
+}
+
+// hasFailed reports whether an operation failed, and keeps the reason.
+func (w *worker) hasFailed() bool {
+	if w.failed && w.failure == nil {
+		w.failure = fmt.Errorf("cannot read: %w", w.session.Err())
+	}
+	return w.failure != nil
+}
+
+// show publishes the worker's counters.
+func (w *worker) show() {
+	w.shown.reads.Store(w.tally.reads)
+	w.shown.writes.Store(w.tally.writes)
+	w.shown.deletes.Store(w.tally.deletes)
+	w.shown.misses.Store(w.tally.misses)
+}
+
+// look returns the counters that the worker last published; any goroutine may call it.
+func (w *worker) look() tally {
+	return tally{w.shown.reads.Load(), w.shown.writes.Load(), w.shown.deletes.Load(), w.shown.misses.Load()}
+}
+
+// chunk carries out one batch of operations. Reads in batches come last in it.
+func (w *worker) chunk() {
+	p := w.plan
+	if p.mix.readsOnly() {
+		for range p.batch {
+			w.read(w.pick())
+		}
+		w.readPending()
+		return
+	}
+	for range p.batch {
+		number := w.pick()
+		switch die := uint8(w.dice.Below(100)); {
+		case die < p.mix[mixRead]:
+			w.read(number)
+		case die < p.mix[mixRead]+p.mix[mixUpsert]:
+			w.upsert(number)
+			w.tally.writes++
+		case die < p.mix[mixRead]+p.mix[mixUpsert]+p.mix[mixRMW]:
+			w.rmw(number)
+		default:
+			w.remove(number)
+		}
+	}
+	w.readPending()
+}
+
+// pick chooses a key.
+func (w *worker) pick() uint64 {
+	if w.plan.zipf != nil {
+		return w.plan.zipf.Draw(&w.random)
+	}
+	return w.random.Below(w.plan.keys)
+}
+
+// key makes oneKey the key of number.
+func (w *worker) key(number uint64) tsavorite.Key {
+	binary.LittleEndian.PutUint64(w.oneKey.Bytes, number)
+	return w.oneKey
+}
+
+// read reads a key, now or at the end of the chunk.
+func (w *worker) read(number uint64) {
+	switch w.plan.mode {
+	case readAsync:
+		w.session.ReadAsync(w.key(number), number, w)
+	case readSingle:
+		w.session.Read(w.key(number), number, w)
+	default:
+		w.numbers[w.pending] = number
+		binary.LittleEndian.PutUint64(w.keys[w.pending].Bytes, number)
+		w.pending++
+	}
+}
+
+// readPending reads the keys that read has put together.
+func (w *worker) readPending() {
+	if w.pending > 0 {
+		w.session.ReadBatch(w.keys[:w.pending], w)
+		w.pending = 0
+	}
+}
+
+// Read receives the result of a read: it implements tsavorite.Reader. The token is the key's number,
+// or its place in the batch.
+func (w *worker) Read(token uint64, status tsavorite.Status, record tsavorite.Record) {
+	switch status {
+	case tsavorite.Found:
+		w.tally.reads++
+		if w.plan.checks {
+			w.checker.check(w.number(token), record.Value, w.plan.valueSize)
+			return
+		}
+		copy(w.received, record.Value)
+	case tsavorite.NotFound:
+		w.tally.reads++
+		w.tally.misses++
+	default:
+		w.failed = true
+	}
+}
+
+// number is the key that a token of a read stands for.
+func (w *worker) number(token uint64) uint64 {
+	if w.plan.mode == readBatch {
+		return w.numbers[token]
+	}
+	return token
+}
+
+// upsert gives a key its value.
+func (w *worker) upsert(number uint64) {
+	workload.FillValue(w.value, number)
+	switch status := w.session.Upsert(w.key(number), w.value, tsavorite.Metadata{}); status {
+	case tsavorite.Found, tsavorite.Created, tsavorite.Blind:
+	default:
+		w.fail("upsert", number, status)
+	}
+}
+
+// remove deletes a key and puts it back, so that the population stays constant.
+func (w *worker) remove(number uint64) {
+	switch status := w.session.Delete(w.key(number)); status {
+	case tsavorite.Deleted, tsavorite.NotFound, tsavorite.Blind:
+		w.tally.deletes++
+		w.upsert(number)
+	default:
+		w.fail("delete", number, status)
+	}
+}
+
+// fail records that a verb on a key was refused.
+func (w *worker) fail(verb string, number uint64, status tsavorite.Status) {
+	if w.failure != nil {
+		return
+	}
+	w.failure = fmt.Errorf("cannot %s key %d: %v", verb, number, status)
+	if status == tsavorite.StatusError {
+		w.failure = fmt.Errorf("cannot %s key %d: %w", verb, number, w.session.Err())
+	}
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"bytes"
+	"sync/atomic"
+	"testing"
+	"unsafe"
+)
+
+// loaded opens and loads a store for the flags, and returns a worker on it.
+func loaded(t *testing.T, line string) *worker {
+	t.Helper()
+	o := parse(t, line)
+	b := &bench{options: o, output: new(bytes.Buffer), interrupted: new(atomic.Bool)}
+	target, err := openTarget(&o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := b.newPlan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.load(target, p); err != nil {
+		t.Fatal(err)
+	}
+	b.chooseReadMode(target, p)
+	workers, err := openWorkers(target, p, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		closeWorkers(workers)
+		if err := target.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return workers[0]
+}
+
+func TestChunksAllocateNothing(t *testing.T) {
+	for _, line := range []string{
+		"-n 20000 --page-size 64k --device null",
+		"-n 20000 --page-size 64k --device null --rumd 25,25,25,25",
+		"-n 20000 --page-size 64k --device null -d zipf --read-mode single",
+		small + "--device localmemory --device-inline-completion",
+		small + "--device localmemory --device-inline-completion --read-mode batch",
+	} {
+		w := loaded(t, line)
+		chunk := func() {
+			w.session.Enter()
+			w.session.CompletePending(false)
+			w.chunk()
+			w.session.Leave()
+			w.show()
+		}
+		for range 50 {
+			chunk() // the session makes its buffers
+		}
+		if n := testing.AllocsPerRun(50, chunk); n != 0 {
+			t.Errorf("%s: %v allocations a chunk, want none", line, n)
+		}
+		if w.hasFailed() {
+			t.Error(w.failure)
+		}
+	}
+}
+
+func TestMixIsKept(t *testing.T) {
+	w := loaded(t, "-n 20000 --page-size 64k --device null --rumd 40,30,20,10")
+	for range 200 {
+		w.session.Enter()
+		w.chunk()
+		w.session.Leave()
+	}
+	total := float64(w.tally.total())
+	if total != 200*1024 {
+		t.Fatalf("%v operations, want %d", total, 200*1024)
+	}
+	for name, c := range map[string]struct{ got, want float64 }{
+		"reads": {float64(w.tally.reads), 0.4}, "writes": {float64(w.tally.writes), 0.5}, "deletes": {float64(w.tally.deletes), 0.1},
+	} {
+		if share := c.got / total; share < c.want-0.01 || share > c.want+0.01 {
+			t.Errorf("%s are %.3f of all, want %.2f", name, share, c.want)
+		}
+	}
+	if w.tally.misses != 0 {
+		t.Errorf("%d reads found nothing though every deleted key is put back", w.tally.misses)
+	}
+}
+
+func TestScoreboardHasCacheLinesOfItsOwn(t *testing.T) {
+	var w worker
+	first, last := unsafe.Offsetof(w.shown.reads), unsafe.Offsetof(w.shown.misses)
+	if first < 128 || unsafe.Sizeof(w.shown)-last < 128 {
+		t.Errorf("counters from byte %d to %d of a scoreboard of %d", first, last, unsafe.Sizeof(w.shown))
+	}
+}
