@@ -1,0 +1,59 @@
+// Package ring turns kernel rings (libaio contexts, io_uring instances) into a device.Device. What
+// differs between them is behind the interface Kernel; what is the same is here once: slots,
+// segments, the cap on requests in flight, and how queues share a ring.
+//
+//	queue  queue            queue            a queue is bound to the ring with the fewest queues
+//	   \    /                 |
+//	   ring 0               ring 1           one lock each, held for no system call that waits
+//	   waiting -> slots     waiting -> slots requests beyond the cap wait in order
+//	   kernel ring          kernel ring      a slot's number is all that the kernel knows of a request
+//
+// Whoever polls reaps for all: completions of other queues go to their done lists. To wait in the
+// kernel is the leader's part, one goroutine a ring; the others that wait follow, until the leader hands
+// them a completion or its place. With drainers, goroutines of the device lead for good. A ring with
+// one queue has no followers, and then all of this is an uncontended lock and a comparison.
+package ring
+
+import (
+	"errors"
+
+	"github.com/pyropedb/pyrope/device"
+)
+
+// Operation is one read or write within one file.
+type Operation struct {
+	Slot       uint32 // comes back with the completion
+	Op         device.Op
+	Descriptor int
+	Offset     int64
+	Memory     []byte // stays reachable and in place until the completion
+}
+
+// Completion is the end of an Operation.
+type Completion struct {
+	Slot   uint32
+	Result int64 // bytes moved, or the negative error number
+}
+
+// ErrBusy: the kernel cannot take more at the moment; what it did not take stays staged.
+var ErrBusy = errors.New("device: the kernel's ring is busy")
+
+// Kernel is one ring of the kernel. It has no lock: all methods are called with the ring's lock
+// held, except Wait, during which the others than Stage and Submit are not called.
+type Kernel interface {
+	// Stage notes an operation. There is always room: the ring counts its slots.
+	Stage(o Operation)
+	// Submit passes what is staged to the kernel. With waitFollows it may leave that to Wait.
+	Submit(waitFollows bool) error
+	// Refused returns the operations that the last Submit could not make the kernel take, as if
+	// they had completed. The slice is valid until the next Submit.
+	Refused() []Completion
+	// Wait blocks until there is something to reap. It may return early.
+	Wait() error
+	// Reap stores completions that have arrived, without waiting, and returns how many.
+	Reap(completions []Completion) int
+	// Announce makes the kernel signal an eventfd for every completion of what is staged from now on.
+	Announce(eventFD int) error
+	// Close frees the ring; nothing is in flight.
+	Close() error
+}

@@ -1,0 +1,119 @@
+package ring
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/pyropedb/pyrope/device"
+	"github.com/pyropedb/pyrope/device/internal/eventfd"
+	"github.com/pyropedb/pyrope/device/internal/list"
+)
+
+// Queue is a device.Queue bound to a ring.
+type Queue struct {
+	ring     *ring
+	inFlight int // the submitter's: submitted and not yet handed back
+
+	ready     sync.Cond     // on the ring's mutex: following was cleared
+	done      list.Requests // guarded by the ring's mutex
+	following bool          // guarded by the ring's mutex: waits for a completion or for the lead
+	closed    bool          // guarded by the ring's mutex
+}
+
+// Submit stages the batch and passes it to the kernel.
+func (q *Queue) Submit(batch []*device.Request) {
+	q.inFlight += len(batch)
+	r := q.ring
+	r.mutex.Lock()
+	r.addLocked(q, batch)
+	r.flushLocked()
+	r.mutex.Unlock()
+}
+
+// Poll hands back completed requests, reaping for all queues of the ring.
+func (q *Queue) Poll(done []*device.Request, wait bool) int {
+	if q.inFlight == 0 {
+		return 0
+	}
+	q.ring.mutex.Lock()
+	return q.pollAndUnlock(done, wait)
+}
+
+// SubmitAndPoll submits and waits in one system call if the kernel's ring can.
+func (q *Queue) SubmitAndPoll(batch, done []*device.Request, wait bool) int {
+	q.inFlight += len(batch)
+	if q.inFlight == 0 {
+		return 0
+	}
+	q.ring.mutex.Lock()
+	q.ring.addLocked(q, batch)
+	return q.pollAndUnlock(done, wait)
+}
+
+func (q *Queue) pollAndUnlock(done []*device.Request, wait bool) int {
+	r := q.ring
+	if q.done.Len() == 0 && !r.leading {
+		r.reapLocked(q)
+	}
+	for wait && q.done.Len() == 0 {
+		q.awaitLocked()
+	}
+	n := q.done.PopInto(done)
+	q.inFlight -= n
+	r.flushLocked()
+	r.mutex.Unlock()
+	return n
+}
+
+// awaitLocked leads once, or follows until there is a completion or the lead to be had.
+func (q *Queue) awaitLocked() {
+	r := q.ring
+	if !r.leading {
+		r.leadLocked(q)
+		return
+	}
+	q.following = true
+	r.waiters = append(r.waiters, q)
+	r.flushLocked()
+	for q.following {
+		q.ready.Wait()
+	}
+	i := slices.Index(r.waiters, q)
+	r.waiters = slices.Delete(r.waiters, i, i+1)
+}
+
+// InFlight counts what Poll has not handed back.
+func (q *Queue) InFlight() int { return q.inFlight }
+
+// EventFD is the ring's descriptor, made at the first call.
+func (q *Queue) EventFD() int {
+	r := q.ring
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.eventFD >= 0 || r.closed {
+		return r.eventFD
+	}
+	fd := eventfd.New()
+	if fd >= 0 && r.kernel.Announce(fd) != nil {
+		eventfd.Close(fd)
+		fd = -1
+	}
+	r.eventFD = fd
+	return fd
+}
+
+// Close waits for what is in flight and leaves the ring.
+func (q *Queue) Close() error {
+	r := q.ring
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	for q.done.Len() < q.inFlight {
+		q.awaitLocked()
+	}
+	r.flushLocked()
+	if !q.closed {
+		q.closed = true
+		r.queues--
+	}
+	return nil
+}
