@@ -177,8 +177,7 @@ func (r *ring) completeLocked(self *Queue, c Completion) {
 	request := s.request
 	moved := max(0, int(c.Result))
 	wasPart := moved > 0 && moved < s.end-s.start && moved&(r.sectorSizeBytes-1) == 0
-	tryAgain := c.Result == -int64(syscall.EAGAIN) || c.Result == -int64(syscall.EINTR)
-	if wasPart || tryAgain {
+	if wasPart || isTransient(c.Result) {
 		s.start += moved
 		r.stageSlotLocked(c.Slot)
 		return
@@ -201,6 +200,16 @@ func (r *ring) completeLocked(self *Queue, c Completion) {
 	if request.Scratch[scratchOutstanding] == 0 && request.Scratch[scratchNext] == uint64(len(request.Buffer)) {
 		r.finishLocked(self, request)
 	}
+}
+
+// isTransient says that an operation failed for no fault of its own. io_uring cancels what a thread
+// had submitted when the thread ends.
+func isTransient(result int64) bool {
+	switch syscall.Errno(-result) {
+	case syscall.EAGAIN, syscall.EINTR, syscall.ECANCELED:
+		return true
+	}
+	return false
 }
 
 // finishLocked puts a request into its queue's done list and wakes who waits for it.
