@@ -249,7 +249,7 @@ func (s *Session) readWindow(at record.Address, size int) ([]byte, error) {
 		return nil, op.err
 	}
 	offset := int(uint64(at) - from)
-	if op.request.Transferred < offset+record.HeaderBytes {
+	if op.request.Transferred < offset+size {
 		return nil, fmt.Errorf("%w at address %d: the device returned %d of %d bytes", ErrDamaged, at, op.request.Transferred, length)
 	}
 	return s.scan.window[offset:op.request.Transferred], nil

@@ -1,6 +1,7 @@
 package hlog
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -139,11 +140,12 @@ func (l *Log) setError(err error) {
 	l.room.Broadcast()
 }
 
-// Err is why the last flush failed, or nil.
+// Err is why the last flush, or the last truncation of the device, failed; nil if neither did. A
+// failed truncation keeps dead bytes on the device, no more.
 func (l *Log) Err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.err
+	return errors.Join(l.err, l.truncateErr)
 }
 
 func (l *Log) shiftHead(tailPage uint64) {
@@ -180,9 +182,9 @@ func (l *Log) recycle() bool {
 	} else {
 		aligned.Discard(frame)
 	}
-	l.closedUntil.Store(page + l.pageBytes)
 	l.mu.Lock()
 	l.full = false
+	l.closedUntil.Store(page + l.pageBytes)
 	l.limit.Store(page + l.pageBytes + l.memoryBytes - l.reserve)
 	l.room.Broadcast()
 	l.mu.Unlock()
@@ -195,12 +197,16 @@ func (l *Log) truncateDevice() {
 	if l.device == nil || dead <= l.deviceBegin.Load() {
 		return
 	}
-	if err := l.device.Truncate(dead); err != nil {
-		l.setError(fmt.Errorf("cannot truncate the log's device to address %d: %w", dead, err))
+	err := l.device.Truncate(dead)
+	if err != nil {
+		err = fmt.Errorf("cannot truncate the log's device to address %d: %w", dead, err)
 		time.AfterFunc(retryDelay, l.signal)
-		return
+	} else {
+		l.deviceBegin.Store(dead)
 	}
-	l.deviceBegin.Store(dead)
+	l.mu.Lock()
+	l.truncateErr = err
+	l.mu.Unlock()
 }
 
 // check asserts H1. Of each pair the lower address is loaded first: both only grow.

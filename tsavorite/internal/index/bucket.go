@@ -64,7 +64,7 @@ func (b *Bucket) TryShared() Outcome {
 		if word&movedBit != 0 {
 			return Moved
 		}
-		if spin == latchSpins {
+		if spin >= latchSpins {
 			return Busy
 		}
 		if spin%32 == 31 {
@@ -93,7 +93,7 @@ func (b *Bucket) TryExclusive() Outcome {
 		if word&movedBit != 0 {
 			return Moved
 		}
-		if spin == latchSpins {
+		if spin >= latchSpins {
 			return Busy
 		}
 		if spin%32 == 31 {
