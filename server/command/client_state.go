@@ -60,9 +60,11 @@ func (c *Client) Commands() uint64 { return c.commands.Load() }
 // LastCommand is the last command found in the table, or nil before the first. Any goroutine.
 func (c *Client) LastCommand() *Command { return c.lastCommand.Load() }
 
-// count notes that the owner is about to execute d.
-func (c *Client) count(d *Command, calls uint64) {
-	c.commands.Store(c.commands.Load() + calls)
+// count adds calls of the owner's.
+func (c *Client) count(calls uint64) { c.commands.Store(c.commands.Load() + calls) }
+
+// noteCommand notes what the owner is about to execute.
+func (c *Client) noteCommand(d *Command) {
 	if c.lastCommand.Load() != d {
 		c.lastCommand.Store(d)
 	}

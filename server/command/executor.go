@@ -44,12 +44,11 @@ func (c *Context) Execute(client *Client) {
 
 func (c *Context) begin(client *Client) {
 	c.Client = client
-	c.meter = meter{}
 	c.enter()
 }
 
 func (c *Context) end() {
-	c.meter.settle(c.Stats, nil)
+	c.settle(nil)
 	c.leave()
 	c.Client = nil
 }
@@ -70,16 +69,13 @@ func (c *Context) execute() {
 		c.reject(d, errNoAuth)
 		return
 	}
-	c.meter.settle(c.Stats, d)
-	client.count(d, 1)
+	c.charge(d, 1)
 	c.command = d
 	c.keyspace = c.State.databases[client.Database()].Keyspace()
 	mark := len(c.Out)
 	d.Handler(c)
-	stats := &c.Stats.Commands[d.index]
-	stats.Calls.add(1)
 	if len(c.Out) > mark && c.Out[mark] == '-' {
-		stats.Failed.add(1)
+		c.Stats.Commands[d.index].Failed.add(1)
 		c.Stats.ErrorReplies.add(1)
 	}
 }
@@ -110,23 +106,4 @@ func (c *Context) reject(d *Command, text string) {
 	}
 	c.Stats.Commands[d.index].Rejected.add(1)
 	c.Stats.ErrorReplies.add(1)
-}
-
-// meter charges time to commands. It reads the clock only when the command changes from one to
-// the next, so that a pipeline of equal commands pays for two readings.
-type meter struct {
-	command *Command // the one that time is charged to; nil between batches
-	last    int64    // when its run began
-}
-
-// settle charges the time so far to the present command, if next is another one.
-func (m *meter) settle(stats *Stats, next *Command) {
-	if m.command == next {
-		return
-	}
-	now := monotonic()
-	if m.command != nil {
-		stats.Commands[m.command.index].Nanoseconds.add(uint64(now - m.last))
-	}
-	m.command, m.last = next, now
 }

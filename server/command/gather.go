@@ -96,7 +96,6 @@ func (c *Context) gatherGets(input []byte) (consumed int) {
 	if used == 0 || c.Client.NeedsAuth {
 		return 0
 	}
-	c.meter.settle(c.Stats, getCommand)
 	g := &c.gather
 	g.begin(c, false)
 	c.keyspace = c.State.databases[c.Client.Database()].Keyspace()
@@ -111,16 +110,13 @@ func (c *Context) gatherGets(input []byte) (consumed int) {
 			break
 		}
 	}
-	count := uint64(len(g.keys))
+	c.charge(getCommand, uint64(len(g.keys)))
 	g.read()
 	g.end()
-	stats := &c.Stats.Commands[getCommand.index]
-	stats.Calls.add(count)
 	if g.errors > 0 {
-		stats.Failed.add(g.errors)
+		c.Stats.Commands[getCommand.index].Failed.add(g.errors)
 		c.Stats.ErrorReplies.add(g.errors)
 	}
-	c.Client.count(getCommand, count)
 	return consumed
 }
 

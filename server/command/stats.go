@@ -6,7 +6,11 @@ import "sync/atomic"
 // since a locked addition would cost more than the rest of the bookkeeping.
 type counter struct{ n atomic.Uint64 }
 
-func (c *counter) add(n uint64) { c.n.Store(c.n.Load() + n) }
+func (c *counter) add(n uint64) {
+	if n != 0 {
+		c.n.Store(c.n.Load() + n)
+	}
+}
 
 // Load returns the counter's value.
 func (c *counter) Load() uint64 { return c.n.Load() }
