@@ -1,0 +1,305 @@
+package network_test
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/pyropedb/pyrope/server/network"
+)
+
+// lines is a Handler whose requests are lines and whose replies are the lines' answers:
+//
+//	echo X     X
+//	big N      N times x
+//	hand X     X, after handOff twice
+//	wait X     X, after handOff and until the gate opens
+//	sleep      slept, after handOff and a moment
+//	close      bye, then the connection ends
+//	@N\n…      a request of N bytes in all, of which only the length is told; NeedBytes is used
+type lines struct {
+	gate    chan struct{} // what wait waits for
+	waiting atomic.Int32
+
+	workers, closedWorkers, opened, closed, served atomic.Int64
+	open                                           sync.Map // ID to *network.Conn
+	failure                                        atomic.Pointer[string]
+	clients                                        sync.Map // *client, to be closed
+	greet                                          func(c *network.Conn)
+}
+
+type lineWorker struct {
+	h       *lines
+	handOff func()
+	busy    atomic.Bool
+}
+
+func newLines() *lines { return &lines{gate: make(chan struct{})} }
+
+func (h *lines) fail(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	h.failure.CompareAndSwap(nil, &text)
+}
+
+func (h *lines) NewWorker(handOff func()) network.Worker {
+	h.workers.Add(1)
+	return &lineWorker{h: h, handOff: handOff}
+}
+
+func (h *lines) Open(c *network.Conn) {
+	h.opened.Add(1)
+	h.open.Store(c.ID, c)
+	c.State = new(atomic.Bool) // set while a Serve of this connection runs
+	if h.greet != nil {
+		h.greet(c)
+	}
+}
+
+func (h *lines) Closed(c *network.Conn) {
+	h.closed.Add(1)
+	if _, ok := h.open.LoadAndDelete(c.ID); !ok {
+		h.fail("connection %d closed twice or never opened", c.ID)
+	}
+	if c.State.(*atomic.Bool).Load() {
+		h.fail("connection %d closed while it is served", c.ID)
+	}
+}
+
+func (w *lineWorker) Close() { w.h.closedWorkers.Add(1) }
+
+func (w *lineWorker) Serve(c *network.Conn, input []byte) (consumed int) {
+	serving := c.State.(*atomic.Bool)
+	if w.busy.Swap(true) || serving.Swap(true) {
+		w.h.fail("two at once in one worker or connection")
+	}
+	defer w.busy.Store(false)
+	defer serving.Store(false)
+	before := bytes.Clone(input)
+	defer func() {
+		if !bytes.Equal(before, input) {
+			w.h.fail("the input changed during Serve")
+		}
+	}()
+	w.h.served.Add(1)
+	for !c.OutputFull() && !c.Closing() {
+		end := bytes.IndexByte(input[consumed:], '\n')
+		if end < 0 {
+			return consumed
+		}
+		line := string(input[consumed : consumed+end])
+		if text, ok := strings.CutPrefix(line, "@"); ok {
+			length, _ := strconv.Atoi(text)
+			if len(input)-consumed < length {
+				c.NeedBytes = length
+				return consumed
+			}
+			c.Out = fmt.Appendf(c.Out, "%d\n", length)
+			consumed += length
+			continue
+		}
+		w.answer(c, line)
+		consumed += end + 1
+	}
+	return consumed
+}
+
+func (w *lineWorker) answer(c *network.Conn, line string) {
+	verb, text, _ := strings.Cut(line, " ")
+	switch verb {
+	case "hand":
+		w.handOff()
+		w.handOff()
+	case "wait":
+		w.handOff()
+		w.h.waiting.Add(1)
+		<-w.h.gate
+		w.h.waiting.Add(-1)
+	case "sleep":
+		w.handOff()
+		time.Sleep(50 * time.Microsecond)
+		text = "slept"
+	case "big":
+		count, _ := strconv.Atoi(text)
+		text = strings.Repeat("x", count)
+	case "close":
+		text = "bye"
+		c.CloseAfterReply()
+	}
+	c.Out = append(append(c.Out, text...), '\n')
+}
+
+// mode is one way to serve: the same tests run in all of them.
+type mode struct {
+	name    string
+	options network.Options
+	unix    bool
+}
+
+func modes(t *testing.T) []mode {
+	t.Helper()
+	return []mode{
+		{name: "loop", options: network.Options{Loops: 1}},
+		{name: "loops", options: network.Options{Loops: 3, ReadBufferBytes: 4096}},
+		{name: "unix", options: network.Options{Loops: 2}, unix: true},
+		{name: "goroutines", options: network.Options{Goroutines: true}},
+		{name: "goroutines-unix", options: network.Options{Goroutines: true, ReadBufferBytes: 4096}, unix: true},
+	}
+}
+
+// inModes runs test once a mode and checks for each that everything ends: workers, connections,
+// goroutines, descriptors (N8, N9).
+func inModes(t *testing.T, adjust func(*network.Options), test func(t *testing.T, h *lines, s *network.Server)) {
+	for _, m := range modes(t) {
+		t.Run(m.name, func(t *testing.T) {
+			if warm, err := net.Listen("tcp", "127.0.0.1:0"); err == nil {
+				_ = warm.Close() // package net's own descriptors are open now
+			}
+			goroutines, descriptors := runtime.NumGoroutine(), countDescriptors(t)
+			options := m.options
+			if m.unix {
+				options.UnixSocket = filepath.Join(t.TempDir(), "s")
+			} else {
+				options.Addresses = []string{"127.0.0.1:0"}
+			}
+			if adjust != nil {
+				adjust(&options)
+			}
+			h := newLines()
+			s, err := network.Listen(h, options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			handlers.Store(s, h)
+			defer handlers.Delete(s)
+			test(t, h, s)
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+			h.closeClients()
+			if err := s.Close(); err != nil {
+				t.Errorf("the second Close: %v", err)
+			}
+			if h.workers.Load() != h.closedWorkers.Load() || h.opened.Load() != h.closed.Load() || s.Connections() != 0 {
+				t.Errorf("%d workers, %d closed; %d connections opened, %d closed, %d counted", h.workers.Load(),
+					h.closedWorkers.Load(), h.opened.Load(), h.closed.Load(), s.Connections())
+			}
+			if text := h.failure.Load(); text != nil {
+				t.Error(*text)
+			}
+			eventually(t, "goroutines and descriptors to end", func() bool {
+				return runtime.NumGoroutine() <= goroutines && countDescriptors(t) <= descriptors
+			})
+		})
+	}
+}
+
+// handlers finds the handler of a server under test.
+var handlers sync.Map
+
+// countDescriptors is the number of descriptors this process has open, 0 where nobody tells.
+func countDescriptors(t *testing.T) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return 0
+	}
+	return len(entries)
+}
+
+// eventually waits up to ten seconds for condition.
+func eventually(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); !condition(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+// client is a connection to the server under test.
+type client struct {
+	net.Conn
+	t      *testing.T
+	reader *bufio.Reader
+}
+
+func dial(t *testing.T, s *network.Server) *client {
+	t.Helper()
+	address := s.Addresses()[0]
+	conn, err := net.Dial(address.Network(), address.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	c := &client{Conn: conn, t: t, reader: bufio.NewReader(conn)}
+	if h, ok := handlers.Load(s); ok {
+		h.(*lines).clients.Store(c, nil)
+	}
+	return c
+}
+
+func (c *client) send(text string) {
+	c.t.Helper()
+	if _, err := c.Write([]byte(text)); err != nil {
+		c.t.Error(err)
+	}
+}
+
+// expect reads one reply.
+func (c *client) expect(want string) {
+	c.t.Helper()
+	got, err := c.reader.ReadString('\n')
+	if err != nil || strings.TrimSuffix(got, "\n") != want {
+		c.t.Fatalf("got %.80q (%d bytes), %v; want %.80q", got, len(got), err, want)
+	}
+}
+
+// expectEnd reads the end of the stream; a reset will do.
+func (c *client) expectEnd() {
+	c.t.Helper()
+	if got, err := c.reader.ReadByte(); err == nil {
+		c.t.Fatalf("got byte %q, want the end", got)
+	} else if timeout, ok := err.(net.Error); ok && timeout.Timeout() {
+		c.t.Fatal("the server does not close the connection")
+	}
+}
+
+func (c *client) ask(request, want string) {
+	c.t.Helper()
+	c.send(request + "\n")
+	c.expect(want)
+}
+
+// only returns the single open connection on the server's side.
+func (h *lines) only(t *testing.T) (c *network.Conn) {
+	t.Helper()
+	eventually(t, "one connection", func() bool {
+		count := 0
+		h.open.Range(func(_, value any) bool {
+			c = value.(*network.Conn)
+			count++
+			return true
+		})
+		return count == 1
+	})
+	return c
+}
+
+func (h *lines) closeClients() {
+	h.clients.Range(func(key, _ any) bool {
+		_ = key.(*client).Close() // some are closed already
+		return true
+	})
+}
