@@ -96,7 +96,7 @@ var ownParameters = []parameter{
 	{name: "maxmemory", get: func(s *State) string { return strconv.FormatUint(uint64(s.Server.Options.Memory), 10) }},
 	{name: "network-connection-limit", get: func(s *State) string { return strconv.Itoa(s.Server.MaxClients()) }, set: setMaxClients},
 	{name: "password", get: func(s *State) string { return s.Server.Password() }, set: setPassword},
-	{name: "port", get: func(s *State) string { return strconv.Itoa(s.Server.Port) }},
+	{name: "port", get: func(s *State) string { return strconv.Itoa(int(s.Server.Port.Load())) }},
 	{name: "requirepass", get: func(s *State) string { return s.Server.Password() }, set: setPassword},
 	{name: "sg-get", get: func(s *State) string { return yesNo(s.ScatterGather.Load()) }, set: setScatterGather},
 }

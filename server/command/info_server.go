@@ -34,7 +34,7 @@ func infoServer(s *State, w *infoWriter) {
 	w.line("process_id", os.Getpid())
 	w.line("process_supervised", "no")
 	w.line("run_id", server.RunID)
-	w.line("tcp_port", server.Port)
+	w.line("tcp_port", server.Port.Load())
 	w.line("server_time_usec", now.UnixMicro())
 	w.line("uptime_in_seconds", uptime)
 	w.line("uptime_in_days", uptime/(24*60*60))

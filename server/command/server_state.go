@@ -28,7 +28,6 @@ type ServerState struct {
 	Device   device.Info    // zero without a storage tier
 	Started  time.Time
 	RunID    string         // 40 hexadecimal digits, see NewRunID
-	Port     int            // the TCP port in use, 0 for none
 	Log      *slog.Logger   // nil discards
 	LogLevel *slog.LevelVar // what CONFIG SET loglevel changes; nil for a fixed level
 	Traffic  func() Traffic // nil without sockets
@@ -36,6 +35,7 @@ type ServerState struct {
 	Shutdown func()         // begins the end of the server and returns at once; nil refuses SHUTDOWN
 
 	Clients Clients
+	Port    atomic.Int32 // the TCP port in use; 0 for none, or not listening yet
 
 	errors     errorCounts
 	password   atomic.Pointer[string] // nil or empty for none

@@ -1,0 +1,80 @@
+// Command pyrope-server runs a Pyrope server: it turns flags and a config file into options, starts
+// the server, waits for a signal or a SHUTDOWN, and closes it.
+//
+//	pyrope-server                                   defaults: port 6379 on loopback, all in memory
+//	pyrope-server /etc/pyrope.conf --port 7000      a file, then flags that override it
+//	pyrope-server -m 4g --storage-tier -l /data     4 GB in memory, the rest in /data
+//
+// It exits with 0 after a signal or a SHUTDOWN, and with 1 after one line on standard error when it
+// cannot start.
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime"
+	"strings"
+	"syscall"
+
+	"github.com/pyropedb/pyrope/server"
+)
+
+// version is set by the linker to what git calls this state of the source; empty in other builds.
+var version string
+
+func main() {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr, signals))
+}
+
+// run is the program; it returns the exit code.
+func run(arguments []string, stdout, stderr io.Writer, signals <-chan os.Signal) int {
+	flags, notes, done, err := parse(arguments, stdout, stderr)
+	if done {
+		return 0
+	}
+	if err == nil {
+		err = serve(flags, notes, stdout, stderr, signals)
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, "pyrope-server:", strings.ReplaceAll(err.Error(), "\n", "; "))
+		return 1
+	}
+	return 0
+}
+
+// serve runs the server until a signal or a SHUTDOWN.
+func serve(flags *flags, notes []string, stdout, stderr io.Writer, signals <-chan os.Signal) error {
+	level := new(slog.LevelVar)
+	level.Set(flags.LoggerLevel.Slog())
+	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level, ReplaceAttr: nameLevels}))
+	for _, note := range notes {
+		log.Warn(note)
+	}
+	if !flags.Quiet {
+		fmt.Fprintf(stdout, "Pyrope %s, %s/%s, pid %d\n", programVersion(), runtime.GOOS, runtime.GOARCH, os.Getpid())
+	}
+	s, err := server.New(server.Options{Options: flags.Options, Log: log, LogLevel: level})
+	if err != nil {
+		return err
+	}
+	boundHeap(s.Options())
+	if err := s.Start(); err != nil {
+		if closing := s.Close(); closing != nil {
+			log.Error("cannot close the server", "cause", closing)
+		}
+		return err
+	}
+	fmt.Fprintln(stdout, "* Ready to accept connections")
+	select {
+	case received := <-signals:
+		log.Info("closing", "signal", received.String())
+	case <-s.ShutdownRequested():
+		log.Info("closing", "request", "SHUTDOWN")
+	}
+	return s.Close()
+}

@@ -1,0 +1,179 @@
+package command
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pyropedb/pyrope/device"
+	"github.com/pyropedb/pyrope/tsavorite"
+)
+
+// infoText returns the text of INFO with some arguments.
+func infoText(t *testing.T, c *Context, arguments string) string {
+	t.Helper()
+	reply := serve(t, c, &Client{}, requests("INFO "+arguments))
+	_, text, _ := strings.Cut(reply, "\r\n")
+	return strings.TrimSuffix(text, "\r\n")
+}
+
+// fields returns the fields of INFO by name.
+func fields(t *testing.T, c *Context, arguments string) map[string]string {
+	t.Helper()
+	found := make(map[string]string)
+	for line := range strings.Lines(infoText(t, c, arguments)) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			found[name] = value
+		}
+	}
+	return found
+}
+
+// titles returns the titles of the sections in the text of INFO.
+func titles(text string) string {
+	var found []string
+	for line := range strings.Lines(text) {
+		if title, ok := strings.CutPrefix(strings.TrimSpace(line), "# "); ok {
+			found = append(found, title)
+		}
+	}
+	return strings.Join(found, " ")
+}
+
+func TestInfoSections(t *testing.T) {
+	c := newTestContext(t, tsavorite.Options{})
+	check := func(arguments, want string) {
+		t.Helper()
+		if got := titles(infoText(t, c, arguments)); got != want {
+			t.Errorf("INFO %s: %s; want %s", arguments, got, want)
+		}
+	}
+	const byDefault = "Server Clients Memory Persistence Stats Replication CPU Modules Errorstats Cluster Store Keyspace"
+	const all = "Server Clients Memory Persistence Stats Replication CPU Commandstats Errorstats Cluster Store Keyspace"
+	const everything = "Server Clients Memory Persistence Stats Replication CPU Modules Commandstats Errorstats Cluster Store Keyspace"
+	check("", byDefault)
+	check("default", byDefault)
+	check("ALL", all)
+	check("everything", everything)
+	check("all modules", everything)
+	check("nothing", "")
+	check("keyspace nothing SERVER server", "Server Keyspace")
+	check("commandstats default", everything)
+}
+
+func TestInfoIsWellFormed(t *testing.T) {
+	c := newTestContext(t, tsavorite.Options{})
+	serve(t, c, &Client{}, requests("SET a 1", "GET a", "GET b", "NOSUCH"))
+	text := infoText(t, c, "everything")
+	seen := make(map[string]bool)
+	for line := range strings.Lines(text) {
+		content, ended := strings.CutSuffix(line, "\r\n")
+		if !ended || strings.ContainsAny(content, "\r\n") {
+			t.Errorf("line %q does not end as it should", line)
+		}
+		if content == "" || strings.HasPrefix(content, "# ") {
+			continue
+		}
+		name, _, found := strings.Cut(content, ":")
+		if !found || seen[name] || strings.ContainsAny(name, " ") {
+			t.Errorf("line %q is no field, or there twice", content)
+		}
+		seen[name] = true
+	}
+	if strings.HasSuffix(text, "\r\n\r\n") || strings.HasPrefix(text, "\r\n") {
+		t.Errorf("there are blank lines around the text: %q", text)
+	}
+}
+
+func TestInfoFollowsWhatHappens(t *testing.T) {
+	c := newTestContext(t, tsavorite.Options{})
+	c.State.Server.Device = device.Info{Kind: "libaio", Reason: "asked for"}
+	c.State.Server.Options.Memory = 1 << 30
+	serve(t, c, &Client{}, requests("SET a 1", "SET b 2", "GET a", "GET none", "MGET a none2 b", "NOSUCH", "GET", "INCR b", "INCRBY a x"))
+	check := func(section, name, want string) {
+		t.Helper()
+		if got := fields(t, c, section)[name]; got != want {
+			t.Errorf("%s of %s is %q; want %q", name, section, got, want)
+		}
+	}
+	check("server", "redis_version", CompatibleVersion)
+	check("server", "pyrope_version", Version)
+	check("memory", "maxmemory", "1073741824")
+	check("memory", "maxmemory_human", "1.00G")
+	check("stats", "keyspace_hits", "3")
+	check("stats", "keyspace_misses", "2")
+	check("stats", "total_error_replies", "3")
+	check("errorstats", "errorstat_ERR", "count=3")
+	check("keyspace", "db0", "keys=2,expires=0,avg_ttl=0")
+	check("store", "device_kind", "libaio")
+	check("store", "device_reason", "asked for")
+	if got := fields(t, c, "commandstats")["cmdstat_set"]; !strings.HasPrefix(got, "calls=2,usec=") || !strings.HasSuffix(got, ",rejected_calls=0,failed_calls=0") {
+		t.Errorf("cmdstat_set %q", got)
+	}
+	if got := fields(t, c, "commandstats")["cmdstat_get"]; !strings.HasPrefix(got, "calls=2,") || !strings.Contains(got, ",rejected_calls=1,") {
+		t.Errorf("cmdstat_get %q", got)
+	}
+	if got := fields(t, c, "commandstats")["cmdstat_incrby"]; !strings.HasSuffix(got, ",failed_calls=1") {
+		t.Errorf("cmdstat_incrby %q", got)
+	}
+	serve(t, c, &Client{}, requests("CONFIG RESETSTAT"))
+	check("stats", "keyspace_hits", "0")
+	check("errorstats", "errorstat_ERR", "")
+	check("commandstats", "cmdstat_set", "")
+	for _, name := range []string{"used_memory", "used_memory_rss", "used_memory_peak", "used_memory_index"} {
+		if got := fields(t, c, "memory")[name]; got == "" || got == "0" {
+			t.Errorf("%s is %q", name, got)
+		}
+	}
+}
+
+func TestRates(t *testing.T) {
+	c := newTestContext(t, tsavorite.Options{})
+	var traffic Traffic
+	c.State.Server.Traffic = func() Traffic { return traffic }
+	now := time.Now()
+	c.State.Sample(now)
+	for range 100 {
+		serve(t, c, &Client{}, requests("PING"))
+	}
+	traffic = Traffic{Connections: 1, Accepted: 3, Refused: 2, InputBytes: 4096, OutputBytes: 8192}
+	c.State.Sample(now.Add(2 * time.Second))
+	stats := fields(t, c, "stats")
+	for name, want := range map[string]string{
+		"instantaneous_ops_per_sec": "50", "instantaneous_input_kbps": "2.00", "instantaneous_output_kbps": "4.00",
+		"total_connections_received": "3", "rejected_connections": "2", "total_net_input_bytes": "4096", "total_net_output_bytes": "8192",
+	} {
+		if stats[name] != want {
+			t.Errorf("%s is %q; want %q", name, stats[name], want)
+		}
+	}
+	serve(t, c, &Client{}, requests("CONFIG RESETSTAT"))
+	traffic.InputBytes += 100
+	c.State.Sample(now.Add(3 * time.Second))
+	stats = fields(t, c, "stats")
+	if stats["total_connections_received"] != "0" || stats["total_net_input_bytes"] != "100" || stats["instantaneous_ops_per_sec"] != "0" {
+		t.Errorf("after CONFIG RESETSTAT: %v", stats)
+	}
+}
+
+func TestHumanBytes(t *testing.T) {
+	for size, want := range map[uint64]string{
+		0: "0B", 1023: "1023B", 1024: "1.00K", 990416: "967.20K", 1 << 20: "1.00M", 3 << 29: "1.50G", 1 << 62: "4.00E",
+	} {
+		if got := humanBytes(size); got != want {
+			t.Errorf("%d bytes are %s; want %s", size, got, want)
+		}
+	}
+}
+
+func TestErrorCodesAreBounded(t *testing.T) {
+	var counts errorCounts
+	for i := range 1000 {
+		counts.note(fmt.Sprintf("CODE%d text", i))
+	}
+	counts.note("CODE0")
+	if len(counts.byCode) != maxErrorCodes || counts.byCode["CODE0"] != 2 {
+		t.Errorf("%d codes, CODE0 %d times", len(counts.byCode), counts.byCode["CODE0"])
+	}
+}

@@ -1,0 +1,157 @@
+package server
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/pyropedb/pyrope/server/command"
+	"github.com/pyropedb/pyrope/server/network"
+	"github.com/pyropedb/pyrope/server/resp"
+)
+
+// handler joins connections to commands. It is the network's Handler.
+type handler struct {
+	state *command.State
+
+	lastID            atomic.Uint64 // of the clients, with and without sockets
+	accepted, refused atomic.Uint64 // connections
+
+	mu struct {
+		sync.Mutex
+		workers                 map[*worker]struct{}
+		inputBytes, outputBytes uint64 // of workers that are closed
+	}
+}
+
+// errMaxClients is what a connection above the limit is told, as Redis does.
+const errMaxClients = "ERR max number of clients reached"
+
+// Open is part of network.Handler.
+func (h *handler) Open(c *network.Conn) {
+	h.accepted.Add(1)
+	server := &h.state.Server
+	if server.Clients.Count() >= server.MaxClients() {
+		h.refused.Add(1)
+		c.Out = resp.AppendError(c.Out, errMaxClients)
+		c.CloseAfterReply()
+		return
+	}
+	h.introduce(c)
+}
+
+// introduce makes a connection a client that commands know.
+func (h *handler) introduce(c *network.Conn) *command.Client {
+	client := &command.Client{
+		ID:          h.lastID.Add(1),
+		Address:     c.RemoteAddress(),
+		Local:       c.LocalAddress(),
+		ConnectedAt: c.Created(),
+		Transport:   c,
+	}
+	client.SetAuthenticated(h.state.Server.Password() == "")
+	c.State = client
+	h.state.Server.Clients.Add(client)
+	return client
+}
+
+// Closed is part of network.Handler.
+func (h *handler) Closed(c *network.Conn) {
+	if client, ok := c.State.(*command.Client); ok {
+		h.state.Server.Clients.Remove(client)
+	}
+}
+
+// NewWorker is part of network.Handler.
+func (h *handler) NewWorker(handOff func()) network.Worker { return h.newWorker(handOff) }
+
+// newWorker returns a worker with an engine session of its own. When there can be none, the worker
+// says so to every connection it is given.
+func (h *handler) newWorker(handOff func()) *worker {
+	w := &worker{handler: h}
+	w.context, w.err = h.state.NewContext(handOff)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.mu.workers == nil {
+		h.mu.workers = make(map[*worker]struct{})
+	}
+	h.mu.workers[w] = struct{}{}
+	return w
+}
+
+// traffic adds up what has gone through the sockets.
+func (h *handler) traffic() command.Traffic {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	sum := command.Traffic{
+		Connections: h.state.Server.Clients.Count(),
+		Accepted:    h.accepted.Load(), Refused: h.refused.Load(),
+		InputBytes: h.mu.inputBytes, OutputBytes: h.mu.outputBytes,
+	}
+	for w := range h.mu.workers {
+		sum.InputBytes += w.inputBytes.Load()
+		sum.OutputBytes += w.outputBytes.Load()
+	}
+	return sum
+}
+
+// worker executes commands for one connection after another.
+type worker struct {
+	handler *handler
+	context *command.Context // nil when there could be none
+	err     error            // why
+
+	// Written by the goroutine that serves, read by INFO.
+	inputBytes, outputBytes atomic.Uint64
+}
+
+// batchOutputBytes is how much a batch appends before its replies are sent.
+const batchOutputBytes = 1 << 20
+
+// Serve is part of network.Worker.
+func (w *worker) Serve(c *network.Conn, input []byte) (consumed int) {
+	client, ok := c.State.(*command.Client)
+	if !ok || w.context == nil {
+		w.refuse(c)
+		return len(input)
+	}
+	context := w.context
+	before := len(c.Out)
+	context.Out = c.Out
+	for {
+		context.ReplyLimit = len(context.Out) + batchOutputBytes
+		used, need := context.Serve(client, input[consumed:])
+		consumed += used
+		c.Out, c.NeedBytes = context.Out, need
+		if client.Closing || need > 0 || consumed == len(input) || c.OutputFull() {
+			break
+		}
+	}
+	context.Out = nil
+	if client.Closing {
+		c.CloseAfterReply()
+	}
+	w.inputBytes.Store(w.inputBytes.Load() + uint64(consumed))
+	w.outputBytes.Store(w.outputBytes.Load() + uint64(len(c.Out)-before))
+	return consumed
+}
+
+// refuse closes a connection that cannot be served, with the reason if there is one.
+func (w *worker) refuse(c *network.Conn) {
+	if w.err != nil {
+		c.Out = resp.AppendError(c.Out, "ERR "+w.err.Error())
+	}
+	c.CloseAfterReply()
+}
+
+// Close is part of network.Worker.
+func (w *worker) Close() {
+	h := w.handler
+	h.mu.Lock()
+	delete(h.mu.workers, w)
+	h.mu.inputBytes += w.inputBytes.Load()
+	h.mu.outputBytes += w.outputBytes.Load()
+	h.mu.Unlock()
+	if w.context != nil {
+		w.context.Close()
+	}
+}

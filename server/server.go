@@ -1,0 +1,224 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/pyropedb/pyrope/device"
+	"github.com/pyropedb/pyrope/server/command"
+	"github.com/pyropedb/pyrope/server/config"
+	"github.com/pyropedb/pyrope/server/network"
+	"github.com/pyropedb/pyrope/tsavorite"
+)
+
+// Options says what a Server is. The zero value is a server in memory on a free loopback port.
+type Options struct {
+	// Options are those a command line has.
+	config.Options
+	// Log takes the server's log lines. nil discards them.
+	Log *slog.Logger
+	// LogLevel is what CONFIG SET loglevel changes, if Log looks at it. nil for a fixed level.
+	LogLevel *slog.LevelVar
+}
+
+// Server is one server: a store, what stores beneath it, and the connections above it.
+type Server struct {
+	options config.Options // resolved; immutable
+	log     *slog.Logger
+	device  device.Device // nil without a storage tier
+	store   *tsavorite.Store
+	state   *command.State
+	handler *handler
+
+	shutdown     chan struct{} // closed when a client asks for the end
+	shutdownOnce sync.Once
+	sampler      sync.WaitGroup
+
+	mu struct {
+		sync.Mutex
+		network *network.Server // nil before Start
+		clients map[*Client]struct{}
+		closed  bool
+	}
+}
+
+// New checks the options, opens device and store, and returns a server that is ready for Client
+// and Start. The caller closes it.
+func New(options Options) (*Server, error) {
+	log := options.Log
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	resolved, notes, err := config.Resolve(options.Options, config.MachineMemory())
+	if err != nil {
+		return nil, err
+	}
+	for _, note := range notes {
+		log.Info(note)
+	}
+	s := &Server{options: resolved, log: log, shutdown: make(chan struct{})}
+	s.mu.clients = make(map[*Client]struct{})
+	if err := s.open(); err != nil {
+		return nil, err
+	}
+	s.handler = &handler{state: s.state}
+	s.describe(options.LogLevel)
+	return s, nil
+}
+
+// open opens device, store and command state, or nothing.
+func (s *Server) open() (err error) {
+	if s.options.StorageTier.IsOn() {
+		if s.device, err = openDevice(s.options); err != nil {
+			return err
+		}
+		info := s.device.Info()
+		s.log.Info("device is open", "kind", info.Kind, "reason", info.Reason, "directory", s.options.LogDir)
+	}
+	s.store, err = tsavorite.Open(tsavorite.Options{
+		Device:         s.device,
+		EvictOldest:    s.device == nil && s.options.Policy == config.AllKeysLRU,
+		IndexBytes:     uint64(s.options.Index),
+		IndexMaxBytes:  uint64(s.options.IndexMax),
+		MemoryBytes:    uint64(s.options.Memory),
+		PageBytes:      uint64(s.options.Page),
+		MutablePercent: s.options.MutablePercent,
+	})
+	if err != nil {
+		return errors.Join(fmt.Errorf("cannot open the store: %w", err), s.closeDevice())
+	}
+	s.state, err = command.NewState(s.store, s.options.MaxDatabases)
+	if err != nil {
+		return errors.Join(err, s.store.Close(), s.closeDevice())
+	}
+	return nil
+}
+
+// describe tells the commands about the server around them.
+func (s *Server) describe(level *slog.LevelVar) {
+	about := &s.state.Server
+	about.Options = s.options
+	about.Started = time.Now()
+	about.RunID = command.NewRunID()
+	about.Log = s.log
+	about.LogLevel = level
+	about.Traffic = s.handler.traffic
+	about.Closing = make(chan struct{})
+	about.Shutdown = s.requestShutdown
+	if s.device != nil {
+		about.Device = s.device.Info()
+	}
+	about.SetPassword(s.options.Password)
+	s.state.ScatterGather.Store(s.options.ScatterGather.IsOn())
+}
+
+// Start listens on every address of the options and serves what connects. It returns once
+// connections are accepted. It is called once.
+func (s *Server) Start() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.mu.closed:
+		return errors.New("cannot start the server: it is closed")
+	case s.mu.network != nil:
+		return errors.New("cannot start the server: it is running")
+	}
+	listening, err := network.Listen(s.handler, network.Options{
+		Addresses:      s.options.Addresses(),
+		UnixSocket:     s.options.UnixSocket,
+		UnixSocketMode: s.options.UnixSocketPerm.FileMode(),
+		Loops:          s.options.NetworkThreads,
+	})
+	if err != nil {
+		return err
+	}
+	s.mu.network = listening
+	for i, address := range listening.Addresses() {
+		if tcp, ok := address.(*net.TCPAddr); ok && i == 0 {
+			s.state.Server.Port.Store(int32(tcp.Port))
+		}
+		s.log.Info("listening", "address", address.String())
+	}
+	s.sampler.Add(1)
+	go s.sample()
+	return nil
+}
+
+// sampleInterval is the time over which INFO's instantaneous figures are taken.
+const sampleInterval = time.Second
+
+// sample feeds INFO's instantaneous figures until the server closes.
+func (s *Server) sample() {
+	defer s.sampler.Done()
+	ticker := time.NewTicker(sampleInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case now := <-ticker.C:
+			s.state.Sample(now)
+		case <-s.state.Server.Closing:
+			return
+		}
+	}
+}
+
+// Addr is the first address the server listens on, nil before Start and without sockets.
+func (s *Server) Addr() net.Addr {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.network == nil || len(s.mu.network.Addresses()) == 0 {
+		return nil
+	}
+	return s.mu.network.Addresses()[0]
+}
+
+// ShutdownRequested is closed when a client has sent SHUTDOWN; the server's owner then calls Close.
+func (s *Server) ShutdownRequested() <-chan struct{} { return s.shutdown }
+
+// requestShutdown closes what ShutdownRequested returns.
+func (s *Server) requestShutdown() { s.shutdownOnce.Do(func() { close(s.shutdown) }) }
+
+// Info is a snapshot of the store's addresses, sizes and counters.
+func (s *Server) Info() tsavorite.Info { return s.store.Info() }
+
+// Close stops accepting, finishes what was read from the connections, and gives back every
+// goroutine, file and mapping. Clients that are still open are closed too; none may be in use.
+// Later calls do nothing.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	if s.mu.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.mu.closed = true
+	listening, clients := s.mu.network, s.mu.clients
+	s.mu.clients = nil
+	s.mu.Unlock()
+
+	close(s.state.Server.Closing)
+	var errs []error
+	if listening != nil {
+		errs = append(errs, listening.Close())
+	}
+	s.sampler.Wait()
+	for client := range clients {
+		client.free()
+	}
+	errs = append(errs, s.store.Close(), s.closeDevice())
+	return errors.Join(errs...)
+}
+
+// closeDevice closes the device, if there is one.
+func (s *Server) closeDevice() error {
+	if s.device == nil {
+		return nil
+	}
+	return s.device.Close()
+}
+
+// Options returns the options as they are in force: complete and rounded.
+func (s *Server) Options() config.Options { return s.options }
