@@ -35,7 +35,7 @@ type lines struct {
 	open                                           sync.Map // ID to *network.Conn
 	failure                                        atomic.Pointer[string]
 	clients                                        sync.Map // *client, to be closed
-	greet                                          func(c *network.Conn)
+	refuse                                         atomic.Bool
 }
 
 type lineWorker struct {
@@ -60,8 +60,9 @@ func (h *lines) Open(c *network.Conn) {
 	h.opened.Add(1)
 	h.open.Store(c.ID, c)
 	c.State = new(atomic.Bool) // set while a Serve of this connection runs
-	if h.greet != nil {
-		h.greet(c)
+	if h.refuse.Load() {
+		c.Out = append(c.Out, "full\n"...)
+		c.CloseAfterReply()
 	}
 }
 

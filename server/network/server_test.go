@@ -213,10 +213,7 @@ func TestOpenMayRefuse(t *testing.T) {
 	inModes(t, nil, func(t *testing.T, h *lines, s *network.Server) {
 		first := dial(t, s)
 		first.ask("echo in", "in")
-		h.greet = func(c *network.Conn) {
-			c.Out = append(c.Out, "full\n"...)
-			c.CloseAfterReply()
-		}
+		h.refuse.Store(true)
 		second := dial(t, s)
 		second.expect("full")
 		second.expectEnd()
