@@ -1,0 +1,94 @@
+package servertest_test
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/pyropedb/pyrope/device"
+	"github.com/pyropedb/pyrope/server"
+	"github.com/pyropedb/pyrope/server/config"
+	"github.com/pyropedb/pyrope/server/servertest"
+)
+
+var (
+	seed     = flag.Uint64("seed", 0, "of the random commands; 0 takes a new one")
+	commands = flag.Int("commands", 3000, "random commands for each configuration")
+)
+
+// TestSameRepliesAsRedis runs random commands on Pyrope and on redis-server. The tiered
+// configuration writes ballast between them, so that most keys lie on the device when they are used.
+func TestSameRepliesAsRedis(t *testing.T) {
+	if *seed == 0 {
+		*seed = rand.Uint64()
+	}
+	inMemory := config.Options{Memory: 64 << 20, Page: 4 << 20}
+	tiered := config.Options{Memory: 16 << 20, Page: 4 << 20, Segment: 16 << 20, StorageTier: config.On, DeviceType: device.RandomAccess}
+	for _, protocol := range []string{"2", "3"} {
+		t.Run("memory/resp"+protocol, func(t *testing.T) {
+			compare(t, inMemory, protocol, false)
+		})
+		t.Run("tiered/resp"+protocol, func(t *testing.T) {
+			options := tiered
+			options.LogDir = t.TempDir()
+			compare(t, options, protocol, true)
+		})
+	}
+}
+
+// Ballast is more than there is memory, so by the time it is written again it is cold, and all of
+// it goes to the end of the log once more: the log grows, the live data do not.
+const (
+	ballastPortions   = 5
+	ballastKeys       = 1024 // of a portion
+	ballastValueBytes = 4096
+	ballastEvery      = 1000 // commands
+)
+
+func compare(t *testing.T, options config.Options, protocol string, ballast bool) {
+	t.Helper()
+	tested := servertest.StartServer(t, server.Options{Options: options})
+	c := &servertest.Comparison{
+		Tested:    servertest.Dial(t, tested.Addr().String()),
+		Reference: servertest.Dial(t, servertest.StartRedis(t)),
+		Seed:      *seed,
+		Generator: servertest.NewGenerator(*seed),
+	}
+	for _, client := range []*servertest.Client{c.Tested, c.Reference} {
+		if reply, err := client.Do("HELLO", protocol); err != nil || reply.IsError() {
+			t.Fatalf("HELLO %s: %s, error %v", protocol, servertest.Notation(reply), err)
+		}
+	}
+	if !ballast {
+		c.Run(t, *commands)
+		return
+	}
+	for done := 0; done < *commands; {
+		loadBallast(t, c)
+		done = min(done+ballastEvery, *commands)
+		c.Run(t, done)
+	}
+	if info := tested.Info(); info.PendingReads == 0 {
+		t.Errorf("no read went to the device: %+v", info)
+	}
+}
+
+// loadBallast gives the cold keys that are gone a value again, and makes them cold.
+func loadBallast(t *testing.T, c *servertest.Comparison) {
+	t.Helper()
+	var load [][]string
+	for i := range servertest.ColdKeys {
+		load = append(load, []string{"SETNX", servertest.ColdKey(i), strings.Repeat("c", i)})
+	}
+	c.Both(t, load)
+	for portion := range ballastPortions {
+		load = load[:0]
+		for i := range ballastKeys {
+			key := fmt.Sprintf("ballast:%d:%d", portion, i)
+			load = append(load, []string{"SET", key, strings.Repeat("b", ballastValueBytes)})
+		}
+		c.Both(t, load)
+	}
+}
