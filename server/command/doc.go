@@ -7,8 +7,11 @@
 //	     |
 //	     |  Context.Serve: enters the engine session once for the whole batch
 //	     v
-//	run of plain GETs? --yes--> gather: keys sliced out of the input, one Session.ReadBatch,
-//	     |                      the Reader appends each reply to Context.Out in request order
+//	run of plain GETs? --yes--> keys sliced out of the input, one Session.ReadBatch; the Reader
+//	     |                      appends each reply to Context.Out in request order
+//	     | no
+//	run of plain SETs? --yes--> keys and values sliced out of the input, one Session.Prefetch,
+//	     |                      then one Session.Upsert each
 //	     | no
 //	     v
 //	resp: one command cut into Context.Args (slices of the input)

@@ -11,7 +11,7 @@ func (c *Context) Serve(client *Client, input []byte) (consumed, need int) {
 	c.begin(client)
 	c.Stats.Batches.add(1)
 	for !client.Closing && (c.ReplyLimit == 0 || len(c.Out) < c.ReplyLimit) {
-		if gathered := c.gatherGets(input[consumed:]); gathered > 0 {
+		if gathered := c.gather(input[consumed:]); gathered > 0 {
 			consumed += gathered
 			continue
 		}
@@ -33,6 +33,15 @@ func (c *Context) Serve(client *Client, input []byte) (consumed, need int) {
 	}
 	c.end()
 	return consumed, need
+}
+
+// gather executes the run of plain GETs or SETs that input begins with and returns its length, 0
+// if it begins with neither.
+func (c *Context) gather(input []byte) (consumed int) {
+	if consumed = c.gatherGets(input); consumed == 0 {
+		consumed = c.gatherSets(input)
+	}
+	return consumed
 }
 
 // Execute carries out the command in c.Args for client, for callers that have no bytes to parse.

@@ -180,12 +180,12 @@ func TestLargeRepliesNarrowTheBatch(t *testing.T) {
 	client := &Client{}
 	serve(t, c, client, request("SET", "k", strings.Repeat("x", 1<<20)))
 	serve(t, c, client, strings.Repeat(request("GET", "k"), 2))
-	if c.gather.limit != gatherMinKeys {
-		t.Errorf("after values of 1 MiB a batch may have %d keys, want %d", c.gather.limit, gatherMinKeys)
+	if c.gets.limit != gatherMinKeys {
+		t.Errorf("after values of 1 MiB a batch may have %d keys, want %d", c.gets.limit, gatherMinKeys)
 	}
 	serve(t, c, client, strings.Repeat(request("GET", "missing"), 2))
-	if c.gather.limit != gatherMaxKeys {
-		t.Errorf("after missing keys a batch may have %d keys, want %d", c.gather.limit, gatherMaxKeys)
+	if c.gets.limit != gatherMaxKeys {
+		t.Errorf("after missing keys a batch may have %d keys, want %d", c.gets.limit, gatherMaxKeys)
 	}
 }
 

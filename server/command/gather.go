@@ -1,8 +1,6 @@
 package command
 
 import (
-	"encoding/binary"
-
 	"github.com/pyropedb/pyrope/server/resp"
 	"github.com/pyropedb/pyrope/tsavorite"
 )
@@ -96,7 +94,7 @@ func (c *Context) gatherGets(input []byte) (consumed int) {
 	if used == 0 || c.Client.NeedsAuth {
 		return 0
 	}
-	g := &c.gather
+	g := &c.gets
 	g.begin(c, false)
 	c.keyspace = c.State.databases[c.Client.Database()].Keyspace()
 	limit := g.batchLimit()
@@ -118,46 +116,4 @@ func (c *Context) gatherGets(input []byte) (consumed int) {
 		c.Stats.ErrorReplies.add(g.errors)
 	}
 	return consumed
-}
-
-// getPrefix is how a GET begins on the wire, up to the length of its key.
-const getPrefix = "*2\r\n$3\r\nGET\r\n$"
-
-var (
-	getPrefixHead = binary.LittleEndian.Uint64([]byte(getPrefix[:8]))
-	getPrefixName = binary.LittleEndian.Uint64([]byte(getPrefix[8:] + "\x00\x00"))
-)
-
-// maxKeyDigits bounds a key's length in scanGet; longer ones take the parser's way.
-const maxKeyDigits = 6
-
-// scanGet returns the key and the length of a complete GET at the start of input, or 0 if it is
-// anything else: incomplete, another command, or written in a form that only the parser judges.
-func scanGet(input []byte) (key []byte, used int) {
-	const (
-		nameMask   = 1<<48 - 1
-		lowerCases = 0x202020 // the case bits of the three letters
-	)
-	if len(input) < 16 || binary.LittleEndian.Uint64(input) != getPrefixHead ||
-		(binary.LittleEndian.Uint64(input[8:])&nameMask)&^lowerCases != getPrefixName {
-		return nil, 0
-	}
-	position, length := len(getPrefix), 0
-	for ; position < len(input) && input[position]-'0' <= 9; position++ {
-		if position == len(getPrefix)+maxKeyDigits {
-			return nil, 0
-		}
-		length = length*10 + int(input[position]-'0')
-	}
-	digits := position - len(getPrefix)
-	if digits == 0 || digits > 1 && input[len(getPrefix)] == '0' {
-		return nil, 0
-	}
-	start := position + 2
-	end := start + length
-	if end+2 > len(input) || input[position] != '\r' || input[position+1] != '\n' ||
-		input[end] != '\r' || input[end+1] != '\n' {
-		return nil, 0
-	}
-	return input[start:end:end], end + 2
 }

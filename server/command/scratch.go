@@ -6,7 +6,8 @@ import "github.com/pyropedb/pyrope/tsavorite"
 // part of the Context, so that a command allocates nothing; a handler sets all fields of the one
 // it uses before it uses it.
 type handlerScratch struct {
-	gather    gatherer
+	gets      gatherer
+	sets      setRun
 	set       setUpdater
 	getex     getexUpdater
 	counter   counterUpdater

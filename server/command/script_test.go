@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/pyropedb/pyrope/server"
+	"github.com/pyropedb/pyrope/server/config"
 	"github.com/pyropedb/pyrope/server/servertest"
 	"github.com/pyropedb/pyrope/tsavorite"
 )
@@ -22,6 +24,14 @@ func forEachScript(t *testing.T, check func(t *testing.T, script *servertest.Scr
 func TestScriptsInProcess(t *testing.T) {
 	forEachScript(t, func(t *testing.T, script *servertest.Script) {
 		script.Run(t, servertest.NewHandler(t, tsavorite.Options{}))
+	})
+}
+
+func TestScriptsOverTCP(t *testing.T) {
+	forEachScript(t, func(t *testing.T, script *servertest.Script) {
+		options := config.Options{Memory: 64 << 20, Page: 4 << 20}
+		tested := servertest.StartServer(t, server.Options{Options: options})
+		script.Run(t, servertest.Dial(t, tested.Addr().String()))
 	})
 }
 

@@ -5,12 +5,12 @@ import "github.com/pyropedb/pyrope/tsavorite"
 // kindString is the engine's Kind of a plain string.
 const kindString tsavorite.Kind = 0
 
-// getCommand is GET's entry of the table, for the path that does not look it up.
-var getCommand *Command
+// getCommand and setCommand are entries of the table, for the paths that do not look them up.
+var getCommand, setCommand *Command
 
 func init() {
 	register(stringCommands)
-	getCommand = Lookup([]byte("get"))
+	getCommand, setCommand = Lookup([]byte("get")), Lookup([]byte("set"))
 }
 
 // Key positions and categories that the string commands share.

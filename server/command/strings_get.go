@@ -4,7 +4,7 @@ import "github.com/pyropedb/pyrope/tsavorite"
 
 // get is GET key, when it did not come in the form that gatherGets takes.
 func get(c *Context) {
-	g := &c.gather
+	g := &c.gets
 	g.begin(c, false)
 	g.keys = append(g.keys, c.key(c.Args[1]))
 	g.read()
@@ -13,7 +13,7 @@ func get(c *Context) {
 
 // mget is MGET key [key ...].
 func mget(c *Context) {
-	g := &c.gather
+	g := &c.gets
 	g.begin(c, true)
 	c.array(len(c.Args) - 1)
 	for _, key := range c.Args[1:] {

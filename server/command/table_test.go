@@ -3,7 +3,6 @@ package command
 import (
 	"bytes"
 	"encoding/binary"
-	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -116,35 +115,5 @@ func BenchmarkLookup(b *testing.B) {
 				Lookup(text)
 			}
 		})
-	}
-}
-
-func TestScanGet(t *testing.T) {
-	request := func(name, key string) string {
-		return fmt.Sprintf("*2\r\n$3\r\n%s\r\n$%d\r\n%s\r\n", name, len(key), key)
-	}
-	for _, key := range []string{"", "k", "key", strings.Repeat("x", 9), strings.Repeat("x", 10), strings.Repeat("y", 1000), "a\r\nb", "\x00\xff"} {
-		for _, name := range []string{"GET", "get", "gEt"} {
-			whole := request(name, key)
-			got, used := scanGet([]byte(whole + "*2\r\n"))
-			if string(got) != key || used != len(whole) {
-				t.Errorf("scanGet(%q) = %q, %d", whole, got, used)
-			}
-			for cut := range whole {
-				if _, used := scanGet([]byte(whole[:cut])); used != 0 {
-					t.Errorf("scanGet took the incomplete %q", whole[:cut])
-				}
-			}
-		}
-	}
-	for _, other := range []string{
-		"*2\r\n$3\r\nGEX\r\n$1\r\nk\r\n", "*2\r\n$3\r\nGET\r\n$01\r\nk\r\n", "*2\r\n$3\r\nGET\r\n$-1\r\nk\r\n",
-		"*2\r\n$3\r\nGET\r\n$\r\nk\r\n", "*2\r\n$3\r\nGET\r\n$1\rxk\r\n", "*2\r\n$3\r\nGET\r\n$1\r\nkx\n",
-		"*2\r\n$3\r\nGET\r\n$9999999\r\nk\r\n", "*2\r\n$3\r\nSET\r\n$1\r\nk\r\n", "*2\r\n$4\r\nMGET\r\n$1\r\nk\r\n",
-		"*2\r\n$3\r\nG\x45\x74\x2d\n$1\r\nk\r\n", "GET k\r\n", "",
-	} {
-		if key, used := scanGet([]byte(other)); used != 0 {
-			t.Errorf("scanGet(%q) = %q, %d; want it left to the parser", other, key, used)
-		}
 	}
 }
