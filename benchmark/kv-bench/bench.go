@@ -91,8 +91,8 @@ func (b *bench) sweep(t *target, p *plan) error {
 			if err != nil {
 				return err
 			}
-			if r.tally.misses > 0 && p.mix[mixDelete] == 0 {
-				return fmt.Errorf("cannot measure a partial load: %s of %s reads found no record", report.N0(r.tally.misses), report.N0(r.tally.reads))
+			if r.whole.misses > 0 && p.mix[mixDelete] == 0 {
+				return fmt.Errorf("cannot measure a partial load: %s of %s reads found no record", report.N0(r.whole.misses), report.N0(r.whole.reads))
 			}
 			b.finishResult(&r, t)
 			runs = append(runs, r)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -73,6 +74,11 @@ func TestValidate(t *testing.T) {
 	}
 }
 
+// keyOf is the key of a number.
+func keyOf(number uint64) tsavorite.Key {
+	return tsavorite.Key{Bytes: binary.LittleEndian.AppendUint64(nil, number)}
+}
+
 func TestValidateFindsAWrongValue(t *testing.T) {
 	o := parse(t, small+"--device localmemory --validate")
 	var out bytes.Buffer
@@ -100,8 +106,8 @@ func TestValidateFindsAWrongValue(t *testing.T) {
 	}
 	w := workers[0]
 	w.session.Enter()
-	wrong := w.session.Upsert(w.key(77), valueOf(78, o.ValueSize, 0), tsavorite.Metadata{})
-	gone := w.session.Delete(w.key(88))
+	wrong := w.session.Upsert(keyOf(77), valueOf(78, o.ValueSize, 0), tsavorite.Metadata{})
+	gone := w.session.Delete(keyOf(88))
 	w.session.Leave()
 	closeWorkers(workers)
 	if wrong == tsavorite.StatusError || gone == tsavorite.StatusError {

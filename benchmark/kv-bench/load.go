@@ -69,9 +69,9 @@ func (w *worker) load(next *atomic.Uint64, interrupted *atomic.Bool) {
 		}
 		w.session.Enter()
 		for number := first; number < min(first+batch, keys) && w.failure == nil; number++ {
-			w.upsert(number)
-			w.tally.writes++
+			w.add(number, mixUpsert)
 		}
+		w.flush()
 		w.session.Leave()
 		w.show()
 	}

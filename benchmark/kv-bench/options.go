@@ -42,7 +42,7 @@ type options struct {
 	Batch        int     `name:"batch-size" short:"b" default:"1024" help:"Operations between looks at the stop flag; also the keys of a batched read."`
 	Seed         uint64  `short:"s" default:"211" help:"Seed of the key and operation choice."`
 	Iterations   int     `short:"i" default:"1" help:"Runs for each worker count."`
-	ReadMode     string  `default:"auto" enum:"auto,batch,async,single" help:"How reads are asked for: batch, async, single; auto is batch in memory and async with data on the device."`
+	ReadMode     string  `default:"auto" enum:"auto,batch,async,single" help:"How reads are asked for: batch, async or single (which prefetches nothing, for writes neither); auto is batch in memory and async with data on the device."`
 
 	HashPack    float64    `name:"hashpack" default:"2.0" help:"Keys an index bucket; sets the size of the index."`
 	IndexSize   size.Bytes `default:"0" help:"Size of the index, a power of two; 0 follows --hashpack."`

@@ -40,10 +40,10 @@ func (u *updater) Finish(_ uint64, status tsavorite.Status) {
 }
 
 // rmw updates a key. In async mode it may stay pending; the session bounds how many do.
-func (w *worker) rmw(number uint64) {
+func (w *worker) rmw(key tsavorite.Key, number uint64) {
 	if w.plan.mode != readAsync {
 		w.updater.number = number
-		w.finishRMW(number, w.session.RMW(w.key(number), &w.updater))
+		w.finishRMW(number, w.session.RMW(key, &w.updater))
 		return
 	}
 	var u *updater
@@ -53,7 +53,7 @@ func (w *worker) rmw(number uint64) {
 		u = &updater{worker: w} // during the warm-up; then they are used again
 	}
 	u.number = number
-	w.session.RMWAsync(w.key(number), number, u)
+	w.session.RMWAsync(key, number, u)
 }
 
 // finishRMW counts an update that has ended.

@@ -82,9 +82,9 @@ func (w *worker) checkAll(next *atomic.Uint64, interrupted *atomic.Bool) {
 		}
 		w.session.Enter()
 		for number := first; number < min(first+batch, keys); number++ {
-			w.read(number)
+			w.add(number, mixRead)
 		}
-		w.readPending()
+		w.flush()
 		w.session.CompletePending(false)
 		w.session.Leave()
 	}

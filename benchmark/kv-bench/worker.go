@@ -9,7 +9,7 @@ import (
 	"github.com/pyropedb/pyrope/tsavorite"
 )
 
-// readMode is how a worker asks for reads.
+// readMode is how a worker asks for reads, and whether it lets cache misses overlap.
 type readMode string
 
 // The read modes; auto becomes one of the others once the store is loaded.
@@ -17,8 +17,11 @@ const (
 	readAuto   readMode = "auto"
 	readBatch  readMode = "batch"  // Session.ReadBatch of a chunk's reads at once
 	readAsync  readMode = "async"  // Session.ReadAsync, completions collected once a chunk
-	readSingle readMode = "single" // Session.Read, one by one
+	readSingle readMode = "single" // Session.Read; also nothing is prefetched, for writes neither
 )
+
+// groupSize is how many operations are prefetched together before they are carried out.
+const groupSize = 32
 
 // scoreboard is what a worker shows of its progress, once a chunk. Only its worker stores to it; it
 // lies on cache lines of its own.
@@ -66,12 +69,14 @@ type worker struct {
 	dice    workload.Random // of operations
 	tally   tally
 
-	keys     []tsavorite.Key // of the batched reads of a chunk; each slices into keyBytes
+	reads    []tsavorite.Key // of a chunk, for ReadBatch; each slices into memory of its own
 	numbers  []uint64        // their numbers
 	pending  int             // of them, not yet read
+	group    []tsavorite.Key // of the operations that are carried out one by one
+	steps    [groupSize]step // what is to be done with each
+	grouped  int             // of them, not yet carried out
 	value    []byte          // scratch of upserts
 	received []byte          // where reads copy values to, as a caller would
-	oneKey   tsavorite.Key   // of a single verb
 
 	updater  updater
 	updaters []*updater // free ones, for RMWs in flight
@@ -91,19 +96,31 @@ func newWorker(store *tsavorite.Store, p *plan, stream int) (*worker, error) {
 		plan: p, session: session,
 		random:   workload.NewRandom(p.seed, 2*uint64(stream)),
 		dice:     workload.NewRandom(p.seed, 2*uint64(stream)+1),
-		keys:     make([]tsavorite.Key, p.batch),
+		reads:    makeKeys(p.batch),
 		numbers:  make([]uint64, p.batch),
+		group:    makeKeys(groupSize),
 		value:    make([]byte, p.valueSize),
 		received: make([]byte, p.valueSize),
-		oneKey:   tsavorite.Key{Bytes: make([]byte, keyBytes)},
-	}
-	slots := make([]byte, p.batch*keyBytes)
-	for i := range w.keys {
-		w.keys[i].Bytes = slots[i*keyBytes : (i+1)*keyBytes : (i+1)*keyBytes]
 	}
 	w.updater = updater{worker: w}
 	w.checker.counts = p.mix[mixRMW] > 0
 	return w, nil
+}
+
+// makeKeys returns count keys with room for their bytes.
+func makeKeys(count int) []tsavorite.Key {
+	keys := make([]tsavorite.Key, count)
+	slots := make([]byte, count*keyBytes)
+	for i := range keys {
+		keys[i].Bytes = slots[i*keyBytes : (i+1)*keyBytes : (i+1)*keyBytes]
+	}
+	return keys
+}
+
+// step is one operation to be carried out.
+type step struct {
+	number uint64
+	place  uint8 // in the mix: what to do
 }
 
 // run carries out chunks until stop is set, then waits for what is pending.
@@ -146,29 +163,10 @@ func (w *worker) look() tally {
 
 // chunk carries out one batch of operations. Reads in batches come last in it.
 func (w *worker) chunk() {
-	p := w.plan
-	if p.mix.readsOnly() {
-		for range p.batch {
-			w.read(w.pick())
-		}
-		w.readPending()
-		return
+	for range w.plan.batch {
+		w.add(w.pick(), w.roll())
 	}
-	for range p.batch {
-		number := w.pick()
-		switch die := uint8(w.dice.Below(100)); {
-		case die < p.mix[mixRead]:
-			w.read(number)
-		case die < p.mix[mixRead]+p.mix[mixUpsert]:
-			w.upsert(number)
-			w.tally.writes++
-		case die < p.mix[mixRead]+p.mix[mixUpsert]+p.mix[mixRMW]:
-			w.rmw(number)
-		default:
-			w.remove(number)
-		}
-	}
-	w.readPending()
+	w.flush()
 }
 
 // pick chooses a key.
@@ -179,31 +177,77 @@ func (w *worker) pick() uint64 {
 	return w.random.Below(w.plan.keys)
 }
 
-// key makes oneKey the key of number.
-func (w *worker) key(number uint64) tsavorite.Key {
-	binary.LittleEndian.PutUint64(w.oneKey.Bytes, number)
-	return w.oneKey
+// roll chooses what to do, as its place in the mix.
+func (w *worker) roll() uint8 {
+	m := &w.plan.mix
+	if m.readsOnly() {
+		return mixRead
+	}
+	switch die := uint8(w.dice.Below(100)); {
+	case die < m[mixRead]:
+		return mixRead
+	case die < m[mixRead]+m[mixUpsert]:
+		return mixUpsert
+	case die < m[mixRead]+m[mixUpsert]+m[mixRMW]:
+		return mixRMW
+	}
+	return mixDelete
 }
 
-// read reads a key, now or at the end of the chunk.
-func (w *worker) read(number uint64) {
-	switch w.plan.mode {
-	case readAsync:
-		w.session.ReadAsync(w.key(number), number, w)
-	case readSingle:
-		w.session.Read(w.key(number), number, w)
-	default:
+// add takes an operation; it is carried out with others, at the latest by flush.
+func (w *worker) add(number uint64, place uint8) {
+	if place == mixRead && w.plan.mode == readBatch {
+		binary.LittleEndian.PutUint64(w.reads[w.pending].Bytes, number)
 		w.numbers[w.pending] = number
-		binary.LittleEndian.PutUint64(w.keys[w.pending].Bytes, number)
 		w.pending++
+		return
+	}
+	binary.LittleEndian.PutUint64(w.group[w.grouped].Bytes, number)
+	w.steps[w.grouped] = step{number, place}
+	w.grouped++
+	if w.grouped == groupSize {
+		w.carryOut()
 	}
 }
 
-// readPending reads the keys that read has put together.
-func (w *worker) readPending() {
+// flush carries out what add has taken.
+func (w *worker) flush() {
+	w.carryOut()
 	if w.pending > 0 {
-		w.session.ReadBatch(w.keys[:w.pending], w)
+		w.session.ReadBatch(w.reads[:w.pending], w)
 		w.pending = 0
+	}
+}
+
+// carryOut carries out the group, one by one, after a look ahead at all of it.
+func (w *worker) carryOut() {
+	keys := w.group[:w.grouped]
+	w.grouped = 0
+	if w.plan.mode != readSingle {
+		w.session.Prefetch(keys)
+	}
+	for i, key := range keys {
+		number := w.steps[i].number
+		switch w.steps[i].place {
+		case mixRead:
+			w.read(key, number)
+		case mixUpsert:
+			w.upsert(key, number)
+			w.tally.writes++
+		case mixRMW:
+			w.rmw(key, number)
+		case mixDelete:
+			w.remove(key, number)
+		}
+	}
+}
+
+// read reads a key that is not part of a batch.
+func (w *worker) read(key tsavorite.Key, number uint64) {
+	if w.plan.mode == readAsync {
+		w.session.ReadAsync(key, number, w)
+	} else {
+		w.session.Read(key, number, w)
 	}
 }
 
@@ -235,9 +279,9 @@ func (w *worker) number(token uint64) uint64 {
 }
 
 // upsert gives a key its value.
-func (w *worker) upsert(number uint64) {
+func (w *worker) upsert(key tsavorite.Key, number uint64) {
 	workload.FillValue(w.value, number)
-	switch status := w.session.Upsert(w.key(number), w.value, tsavorite.Metadata{}); status {
+	switch status := w.session.Upsert(key, w.value, tsavorite.Metadata{}); status {
 	case tsavorite.Found, tsavorite.Created, tsavorite.Blind:
 	default:
 		w.fail("upsert", number, status)
@@ -245,11 +289,11 @@ func (w *worker) upsert(number uint64) {
 }
 
 // remove deletes a key and puts it back, so that the population stays constant.
-func (w *worker) remove(number uint64) {
-	switch status := w.session.Delete(w.key(number)); status {
+func (w *worker) remove(key tsavorite.Key, number uint64) {
+	switch status := w.session.Delete(key); status {
 	case tsavorite.Deleted, tsavorite.NotFound, tsavorite.Blind:
 		w.tally.deletes++
-		w.upsert(number)
+		w.upsert(key, number)
 	default:
 		w.fail("delete", number, status)
 	}
