@@ -1,0 +1,176 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/pyropedb/pyrope/device"
+	"github.com/pyropedb/pyrope/device/localmemory"
+)
+
+// runProgram runs the program on a small file and returns its code and what it printed.
+func runProgram(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	directory := t.TempDir()
+	args = append([]string{"--file-name", filepath.Join(directory, "data", "test.dat"), "--file-size", "4m", "--segment-size", "1m", "--runtime", "0.1"}, args...)
+	for flag, value := range map[string]string{"-t": "1", "-b": "16"} {
+		if !slices.Contains(args, flag) {
+			args = append(args, flag, value)
+		}
+	}
+	var out, errors bytes.Buffer
+	var interrupted atomic.Bool
+	code = run(args, &out, &errors, &interrupted, 0)
+	return code, out.String(), errors.String()
+}
+
+func TestOutputLines(t *testing.T) {
+	code, stdout, stderr := runProgram(t, "--device-type", "localmemory", "--device-inline-completion", "-t", "1,2", "-b", "8,64", "--warm", "--verify")
+	if code != exitSuccess || stderr != "" {
+		t.Fatalf("exit code %d, %s\n%s", code, stderr, stdout)
+	}
+	for _, pattern := range []string{
+		`^<<<<<<< Start Benchmark Configuration >>>>>>>>$`,
+		`^Filling device with test data\.\.\.$`,
+		`^Warmed: read 4194304 bytes once from end to end in \d+\.\d\d s, \d+\.\d\d MB/s$`,
+		`^Starting benchmark\.\.\.$`,
+		`^Starting benchmark with 2 threads and batch size 64$`,
+		`^Benchmark finished: [1-9]\d* ok, 0 err, [1-9]\d* submitted in \d+\.\d\d s, throughput: \d+\.\d\d ops/sec$`,
+		`^  CPU a read: \d+\.\d+ us \(user \d+\.\d+, system \d+\.\d+\); allocations a read: 0\.\d+$`,
+	} {
+		if !regexp.MustCompile("(?m)" + pattern).MatchString(stdout) {
+			t.Errorf("no line matches %s in\n%s", pattern, stdout)
+		}
+	}
+	if n := strings.Count(stdout, "Benchmark finished"); n != 4 {
+		t.Errorf("%d configurations were run, want 4", n)
+	}
+}
+
+func TestEveryDevice(t *testing.T) {
+	for _, args := range [][]string{
+		{"--device-type", "Default"}, {"--device-type", "filestream"}, {"--device-type", "RandomAccess", "--device-throttle-limit", "2"},
+		{"--device-type", "LocalMemory"}, {"--device-type", "LOCALMEMORY", "--device-inline-completion"},
+	} {
+		if code, stdout, stderr := runProgram(t, append(args, "--verify")...); code != exitSuccess {
+			t.Errorf("%v: exit code %d, %s\n%s", args, code, stderr, stdout)
+		}
+	}
+	if code, stdout, stderr := runProgram(t, "--device-type", "Null"); code != exitSuccess || !strings.Contains(stdout, " 0 err") {
+		t.Errorf("Null: exit code %d, %s\n%s", code, stderr, stdout)
+	}
+}
+
+func TestBadUsage(t *testing.T) {
+	for want, args := range map[string][]string{
+		"FileSize must be a perfect multiple of the temporary buffer size (1024 sectors).": {"--file-size", "1000"},
+		"--sector-size is 500":       {"--sector-size", "500"},
+		"--threads is [0]":           {"-t", "0"},
+		"--batch-size is [0]":        {"-b", "0"},
+		"--runtime is 0":             {"--runtime", "0"},
+		"device-type is \"floppy\"":  {"--device-type", "floppy"},
+		"device-io-backend is \"x\"": {"--device-io-backend", "x"},
+		"QueueDepth is 99999":        {"--device-queue-depth", "99999"},
+		"unknown flag":               {"--frobnicate"},
+	} {
+		code, _, stderr := runProgram(t, args...)
+		if code != exitUsage || !strings.Contains(stderr, want) {
+			t.Errorf("%v: exit code %d, %q; want %d and %q", args, code, stderr, exitUsage, want)
+		}
+	}
+}
+
+func TestHelp(t *testing.T) {
+	var out bytes.Buffer
+	var interrupted atomic.Bool
+	if code := run([]string{"--help"}, &out, io.Discard, &interrupted, 0); code != exitSuccess {
+		t.Errorf("exit code %d", code)
+	}
+	for _, flag := range []string{"--file-name", "--device-type", "--device-io-backend", "--file-size", "--sector-size", "--segment-size",
+		"--batch-size", "--threads", "--device-completion-threads", "--device-io-contexts", "--device-queue-depth", "--device-throttle-limit", "--runtime", "--warm", "--verify"} {
+		if !strings.Contains(out.String(), flag) {
+			t.Errorf("the help does not name %s", flag)
+		}
+	}
+}
+
+func TestFilesAreRemovedUnlessKept(t *testing.T) {
+	for _, keep := range []bool{false, true} {
+		name := filepath.Join(t.TempDir(), "test.dat")
+		args := []string{"--file-name", name, "--file-size", "2m", "--segment-size", "1m", "--runtime", "0.05", "-t", "1", "-b", "4", "--device-type", "FileStream", fmt.Sprintf("--keep=%t", keep)}
+		var interrupted atomic.Bool
+		if code := run(args, io.Discard, os.Stderr, &interrupted, 0); code != exitSuccess {
+			t.Fatalf("exit code %d", code)
+		}
+		for _, segment := range []string{".0", ".1"} {
+			if _, err := os.Stat(name + segment); (err == nil) != keep {
+				t.Errorf("keep %t: segment %s: %v", keep, segment, err)
+			}
+		}
+	}
+}
+
+func TestInterruptEndsEarly(t *testing.T) {
+	var interrupted atomic.Bool
+	time.AfterFunc(50*time.Millisecond, func() { interrupted.Store(true) })
+	start := time.Now()
+	args := []string{"--file-size", "1m", "--runtime", "60", "-t", "1", "-b", "4", "--device-type", "LocalMemory", "--segment-size", "1m"}
+	if code := run(args, io.Discard, os.Stderr, &interrupted, 0); code != exitInterrupted {
+		t.Errorf("exit code %d, want %d", code, exitInterrupted)
+	}
+	if time.Since(start) > 10*time.Second {
+		t.Errorf("it took %v to end", time.Since(start))
+	}
+}
+
+func TestContent(t *testing.T) {
+	p := make([]byte, 512)
+	fillContent(p, 1024)
+	if err := checkContent(p, 1024); err != nil {
+		t.Error(err)
+	}
+	if checkContent(p, 1536) == nil {
+		t.Error("the content of one sector passes for another's")
+	}
+	p[511] ^= 1
+	if checkContent(p, 1024) == nil {
+		t.Error("a flipped bit passes")
+	}
+}
+
+// TestFailuresAreCounted reads a device whose end lies before the file's.
+func TestFailuresAreCounted(t *testing.T) {
+	d, err := localmemory.Open(device.Options{InlineCompletion: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = d.Close() }()
+	var out bytes.Buffer
+	b := &bench{
+		options: options{FileSize: 1 << 20, SectorSize: 512, Runtime: 0.01, Verify: true}, output: &out,
+		interrupted: new(atomic.Bool), device: d, info: d.Info(),
+	}
+	if err := b.measure(1, 4); !errors.Is(err, errShort) {
+		t.Errorf("measure: %v, want %v", err, errShort)
+	}
+	if !regexp.MustCompile(`(?m)^  error breakdown: code-1=[1-9]\d*$`).MatchString(out.String()) {
+		t.Errorf("no error breakdown in\n%s", out.String())
+	}
+	if got := codeOf(fmt.Errorf("wrapped: %w", syscall.EIO)); got != int(syscall.EIO) {
+		t.Errorf("the code of EIO is %d", got)
+	}
+	if got := codeOf(errors.New("other")); got != codeOther {
+		t.Errorf("the code of another error is %d", got)
+	}
+}
