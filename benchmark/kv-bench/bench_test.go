@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pyropedb/pyrope/device"
+	"github.com/pyropedb/pyrope/device/open"
 	"github.com/pyropedb/pyrope/tsavorite"
 )
 
@@ -52,6 +54,26 @@ func TestDeviceRuns(t *testing.T) {
 		}
 		if !strings.Contains(flags, "--read-mode") && !strings.Contains(out, "[mode]   reads are async\n") {
 			t.Errorf("%s: reads are not asynchronous: %s", flags, out)
+		}
+	}
+}
+
+// TestKernelRings runs on libaio and io_uring where the system has them, and else wants to be told.
+func TestKernelRings(t *testing.T) {
+	for _, backend := range []device.Backend{device.Libaio, device.Uring} {
+		probe, missing := open.Device(device.Native, device.Options{Directory: t.TempDir(), Backend: backend})
+		if missing == nil {
+			if err := probe.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		flags := small + "--device native --validate --rumd 50,20,20,10 --device-io-backend " + backend.String()
+		code, out, failures := runFlags(t, flags)
+		switch {
+		case missing != nil && (code != exitFailure || !strings.Contains(failures, "cannot open the device")):
+			t.Errorf("%s: without the device (%v) exit %d: %s%s", flags, missing, code, out, failures)
+		case missing == nil && (code != 0 || !strings.Contains(out, "[validate] OK: ")):
+			t.Errorf("%s: exit %d: %s%s", flags, code, out, failures)
 		}
 	}
 }

@@ -52,7 +52,7 @@ type options struct {
 
 	Device            string `default:"default" help:"${devices}."`
 	ThrottleLimit     int    `name:"device-throttle-limit" default:"0" help:"Reads in flight at once; 0 is the device's default."`
-	IOBackend         string `name:"device-io-backend" default:"default" help:"Kernel interface of --device native: default, libaio or uring."`
+	IOBackend         string `name:"device-io-backend" default:"default" help:"Kernel interface of --device native or default: default, libaio or uring."`
 	CompletionThreads int    `name:"device-completion-threads" default:"0" help:"Completion threads; 0 is the device's default."`
 	IOContexts        int    `name:"device-io-contexts" default:"0" help:"Kernel rings; 0 is the device's default."`
 	QueueDepth        int    `name:"device-queue-depth" default:"0" help:"Depth of a kernel ring; 0 is the device's default."`

@@ -51,6 +51,7 @@ func TestDeviceNames(t *testing.T) {
 		backend device.Backend
 	}{
 		"--device default":                             {device.Default, device.BackendDefault},
+		"--device default --device-io-backend uring":   {device.Default, device.Uring},
 		"--device native":                              {device.Native, device.BackendDefault},
 		"--device native --device-io-backend uring":    {device.Native, device.Uring},
 		"--device Native --device-io-backend Libaio":   {device.Native, device.Libaio},

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/pyropedb/pyrope/device"
+	"github.com/pyropedb/pyrope/device/open"
 	"github.com/pyropedb/pyrope/tsavorite"
 )
 
@@ -60,10 +61,11 @@ func (o *options) deviceKind() (device.Kind, device.Backend, error) {
 	if err := asked.UnmarshalText([]byte(o.IOBackend)); err != nil {
 		return 0, 0, fmt.Errorf("--device-io-backend: %w", err)
 	}
+	hasBackends := choice.kind == device.Native || choice.kind == device.Default
 	switch {
 	case asked == device.BackendDefault:
 		return choice.kind, choice.backend, nil
-	case choice.kind != device.Native || choice.backend != device.BackendDefault && choice.backend != asked:
+	case !hasBackends || choice.backend != device.BackendDefault && choice.backend != asked:
 		return 0, 0, fmt.Errorf("--device-io-backend is %s; with --device %s it must be default", o.IOBackend, o.Device)
 	}
 	return choice.kind, asked, nil
@@ -94,15 +96,19 @@ func openTarget(o *options) (*target, error) {
 			return nil, err
 		}
 	}
-	if t.device, err = openDevice(o, t.directory); err != nil {
-		return nil, errors.Join(fmt.Errorf("cannot open the device: %w", err), t.close())
+	kind, _, err := o.deviceKind()
+	if err == nil {
+		t.device, err = open.Device(kind, o.deviceOptions(t.directory))
+	}
+	if err != nil {
+		return nil, firstError(fmt.Errorf("cannot open the device: %w", err), t.close())
 	}
 	t.store, err = tsavorite.Open(tsavorite.Options{
 		Device: t.device, IndexBytes: s.indexBytes, IndexMaxBytes: s.indexBytes,
 		MemoryBytes: s.memoryBytes, PageBytes: uint64(o.PageSize), MutablePercent: mutablePercent,
 	})
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("cannot open the store: %w", err), t.close())
+		return nil, firstError(fmt.Errorf("cannot open the store: %w", err), t.close())
 	}
 	t.first = t.store.Info().HeadAddress
 	return t, nil
