@@ -4,7 +4,9 @@ import (
 	"encoding/binary"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/pyropedb/pyrope/tsavorite"
 )
@@ -30,6 +32,9 @@ func growthWriter(t *testing.T, s *tsavorite.Session, w, count int) {
 		if n%8 == 0 {
 			checkGrown(t, s, w, random.IntN(n+1))
 		}
+		if n%64 == 0 {
+			checkGrownBatch(t, s, w, random, n)
+		}
 		s.Leave()
 		if t.Failed() {
 			return
@@ -44,6 +49,115 @@ func checkGrown(t *testing.T, s *tsavorite.Session, w, n int) {
 		t.Errorf("writer %d: read of record %d says %v: %v", w, n, status, s.Err())
 	} else if want := growthValue(w, n); string(r.record.Value) != string(want) {
 		t.Errorf("writer %d: record %d is %x, want %x", w, n, r.record.Value, want)
+	}
+}
+
+// grownBatch checks the results of a ReadBatch.
+type grownBatch struct {
+	t       *testing.T
+	w       int
+	numbers []int
+}
+
+func (b grownBatch) Read(token uint64, status tsavorite.Status, record tsavorite.Record) {
+	n := b.numbers[token]
+	if status != tsavorite.Found || string(record.Value) != string(growthValue(b.w, n)) {
+		b.t.Errorf("writer %d: a batch read record %d with %v as %x", b.w, n, status, record.Value)
+	}
+}
+
+func checkGrownBatch(t *testing.T, s *tsavorite.Session, w int, random *rand.Rand, n int) {
+	var keys []tsavorite.Key
+	var numbers []int
+	for range 40 {
+		number := n - random.IntN(min(n, 100)+1)
+		if random.IntN(4) == 0 {
+			number = random.IntN(n + 1)
+		}
+		keys, numbers = append(keys, growthKey(w, number)), append(numbers, number)
+	}
+	s.ReadBatch(keys, grownBatch{t, w, numbers})
+}
+
+// TestScanWhileKeysMove: what is live during a whole scan is visited, whether its record stays
+// where it is or moves to the tail all the time; what is never there is not.
+func TestScanWhileKeysMove(t *testing.T) {
+	scans := 20
+	if testing.Short() {
+		scans = 5
+	}
+	for _, settings := range concurrentStores() {
+		t.Run(settings.name, func(t *testing.T) {
+			store := settings.open(t)
+			s := openSession(t, store)
+			defer s.Close()
+			const count = 300
+			s.Enter()
+			for n := range count {
+				s.Upsert(growthKey(1, n), growthValue(1, n), tsavorite.Metadata{})
+				s.Upsert(growthKey(1, n+1000), nil, tsavorite.Metadata{})
+				s.Delete(growthKey(1, n+1000))
+			}
+			s.Leave()
+			var stop atomic.Bool
+			var group sync.WaitGroup
+			for mover := range 2 {
+				session := openSession(t, store)
+				group.Go(func() {
+					defer session.Close()
+					for n := mover; !stop.Load(); n = (n + 2) % (count / 2) { // the other half stays where it is
+						session.Enter()
+						value := append(growthValue(1, n), make([]byte, n%50)...)
+						if status := session.Upsert(growthKey(1, n), value, tsavorite.Metadata{}); status != tsavorite.Found && status != tsavorite.Blind {
+							t.Errorf("Upsert says %v: %v", status, session.Err())
+						}
+						session.Leave()
+						if n%8 == mover { // a scan is to be faster than what it chases
+							time.Sleep(100 * time.Microsecond)
+						}
+					}
+				})
+			}
+			for i := 0; i < scans && !t.Failed(); i++ {
+				checkScan(t, s, count, [...]int{0, 7, 100}[i%3])
+			}
+			stop.Store(true)
+			group.Wait()
+		})
+	}
+}
+
+// checkScan scans namespace 1 in steps and asks for records 0 to count-1 and no others.
+func checkScan(t *testing.T, s *tsavorite.Session, count, limit int) {
+	seen := map[uint32]bool{}
+	for cursor := uint64(0); ; {
+		c := &collector{}
+		s.Enter()
+		next, err := s.Scan(1, cursor, limit, c)
+		s.Leave()
+		if err != nil {
+			t.Errorf("cannot scan from %d: %v", cursor, err)
+			return
+		}
+		for _, k := range c.keys {
+			if len(k) != 4 {
+				t.Errorf("key %q was visited; it is not there", k)
+				continue
+			}
+			seen[binary.LittleEndian.Uint32([]byte(k))] = true
+		}
+		if cursor = next; cursor == 0 {
+			break
+		}
+	}
+	for n := range uint32(count) {
+		if !seen[n] {
+			t.Errorf("record %d was not visited (limit %d)", n, limit)
+		}
+		delete(seen, n)
+	}
+	if len(seen) > 0 {
+		t.Errorf("%d records were visited that are not there", len(seen))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -364,6 +365,59 @@ func TestEvictOldest(t *testing.T) {
 	}
 }
 
+// TestEvictOldestUnderLoad: a session that looks at what another drops finds it or does not; that
+// there is no device to ask is no error.
+func TestEvictOldestUnderLoad(t *testing.T) {
+	store, writer := openStore(t, tsavorite.Options{PageBytes: 4096, MemoryBytes: 4 * 4096, IndexBytes: 512, EvictOldest: true})
+	count := 40_000
+	if testing.Short() {
+		count = 5_000
+	}
+	var newest atomic.Int64
+	var group sync.WaitGroup
+	for range 2 {
+		session := openSession(t, store)
+		group.Go(func() {
+			defer session.Close()
+			found := 0
+			for newest.Load() < int64(count) && !t.Failed() {
+				session.Enter()
+				for back := range int64(200) {
+					k, r := key("key:%d", max(0, newest.Load()-back)), &lastRead{}
+					switch status := session.Read(k, 0, r); {
+					case status == tsavorite.Found && bytes.HasPrefix(r.record.Value, k.Bytes):
+						found++
+					case status != tsavorite.NotFound:
+						t.Errorf("read of %s says %v and shows %q: %v", k.Bytes, status, r.record.Value, session.Err())
+					}
+					if back%16 == 0 {
+						if status := session.RMW(k, act(tsavorite.Keep, tsavorite.Metadata{})); status > tsavorite.NotFound {
+							t.Errorf("Keep of %s says %v: %v", k.Bytes, status, session.Err())
+						}
+					}
+				}
+				session.Leave()
+			}
+			if found == 0 {
+				t.Error("a reader of the newest keys found none")
+			}
+		})
+	}
+	for i := range count {
+		k := key("key:%d", i)
+		wantStatus(t, "Upsert", writer.Upsert(k, append(k.Bytes, make([]byte, 80)...), tsavorite.Metadata{}), tsavorite.Created)
+		newest.Store(int64(i))
+		if i%32 == 0 {
+			writer.Leave()
+			writer.Enter()
+		}
+	}
+	newest.Store(int64(count))
+	writer.Leave()
+	group.Wait()
+	writer.Enter()
+}
+
 // TestTruncate drops every namespace, and the store goes on.
 func TestTruncate(t *testing.T) {
 	store, s := openStore(t, tsavorite.Options{PageBytes: 4096, MemoryBytes: 8 * 4096, IndexBytes: 512})
@@ -382,6 +436,83 @@ func TestTruncate(t *testing.T) {
 			k := key("key:%d", i)
 			k.Namespace = uint32(i % 3)
 			wantRead(t, s, k, nil)
+		}
+	}
+}
+
+// TestManyPending sends out more asynchronous reads than a session keeps in flight, lets the
+// session change goroutines under them, and gets every answer.
+func TestManyPending(t *testing.T) {
+	settings := storeCase{"", tsavorite.Options{PageBytes: 4096, MemoryBytes: 3 * 4096, IndexBytes: 4096}, "localmemory"}
+	store := settings.open(t)
+	s := openSession(t, store)
+	defer s.Close()
+	const count = 10_000
+	s.Enter()
+	for i := range count {
+		k := key("key:%d", i)
+		if status := s.Upsert(k, k.Bytes, tsavorite.Metadata{}); status > tsavorite.Blind {
+			t.Fatalf("Upsert says %v", status)
+		}
+	}
+	reads := make([]lastRead, count)
+	pending := 0
+	for i := range reads {
+		if s.ReadAsync(key("key:%d", i), uint64(i), &reads[i]) == tsavorite.Pending {
+			pending++
+		}
+	}
+	if pending < count/2 {
+		t.Errorf("%d of %d reads were pending, with 12 KiB of memory", pending, count)
+	}
+	s.Leave()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.Enter()
+		if left := s.CompletePending(true); left != 0 {
+			t.Errorf("%d reads are pending after waiting for all", left)
+		}
+		s.Leave()
+	}()
+	<-done
+	for i := range reads {
+		k := key("key:%d", i)
+		if r := &reads[i]; r.calls != 1 || r.status != tsavorite.Found || r.token != uint64(i) || !bytes.Equal(r.record.Value, k.Bytes) {
+			t.Fatalf("read of %s: %d calls, %v, token %d, %q", k.Bytes, r.calls, r.status, r.token, r.record.Value)
+		}
+	}
+	if info := store.Info(); info.PendingReads < uint64(pending) || info.DeviceReads < info.PendingReads {
+		t.Errorf("%d pending reads are counted as %d, with %d device reads", pending, info.PendingReads, info.DeviceReads)
+	}
+}
+
+// TestOnBlock: the hook runs before the first wait after each Enter, and not without one.
+func TestOnBlock(t *testing.T) {
+	settings := storeCase{"", tsavorite.Options{PageBytes: 4096, MemoryBytes: 3 * 4096}, "localmemory"}
+	s := openSession(t, settings.open(t))
+	defer s.Close()
+	s.Enter()
+	for i := range 1000 {
+		s.Upsert(key("key:%d", i), make([]byte, 50), tsavorite.Metadata{})
+	}
+	s.Leave()
+	hooks := 0
+	s.OnBlock(func() { hooks++ })
+	s.Enter()
+	wantRead(t, s, key("key:%d", 999), make([]byte, 50))
+	if hooks != 0 {
+		t.Errorf("a read from memory ran the hook %d times", hooks)
+	}
+	s.Leave()
+	for round := 1; round <= 2; round++ {
+		s.Enter()
+		for i := range 100 {
+			wantRead(t, s, key("key:%d", i), make([]byte, 50))
+		}
+		s.Leave()
+		if hooks != round {
+			t.Errorf("after %d batches of cold reads the hook has run %d times", round, hooks)
 		}
 	}
 }

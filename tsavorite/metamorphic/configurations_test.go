@@ -2,11 +2,15 @@ package metamorphic
 
 import (
 	"testing"
+	"time"
 
 	"github.com/pyropedb/pyrope/device"
+	"github.com/pyropedb/pyrope/device/faultdev"
 	"github.com/pyropedb/pyrope/device/file"
+	"github.com/pyropedb/pyrope/device/libaio"
 	"github.com/pyropedb/pyrope/device/localmemory"
 	"github.com/pyropedb/pyrope/device/null"
+	"github.com/pyropedb/pyrope/device/uring"
 	"github.com/pyropedb/pyrope/tsavorite"
 )
 
@@ -17,6 +21,9 @@ type configuration struct {
 	open    func(t *testing.T) device.Device // nil is a store without a device
 	lossy   bool                             // records may be dropped
 	spills  bool                             // so little memory that reads must go to the device
+	moves   bool                             // records move by themselves: a scan may visit them twice
+	slow    int                              // the operations are divided by this; 0 is 1
+	faulty  bool                             // the device is a faultdev.Device whose operations fail now and then
 }
 
 const (
@@ -26,7 +33,7 @@ const (
 )
 
 // configurations lists the ways that the operations run under.
-func configurations() []configuration {
+func configurations(t *testing.T) []configuration {
 	const plenty = 64 << 20
 	tiny := tsavorite.Options{MemoryBytes: tinyLog, PageBytes: tinyPage, IndexBytes: tinyIndex, IndexMaxBytes: tinyIndex}
 	growing := tiny
@@ -35,6 +42,7 @@ func configurations() []configuration {
 		{name: "memory", options: tsavorite.Options{MemoryBytes: plenty}},
 		{name: "memory,tiny index", options: tsavorite.Options{MemoryBytes: plenty, PageBytes: tinyPage, IndexBytes: tinyIndex, IndexMaxBytes: tinyIndex}},
 		{name: "memory,growing index", options: tsavorite.Options{MemoryBytes: plenty, PageBytes: 64 << 10, IndexBytes: tinyIndex}},
+		{name: "memory,compacted", moves: true, options: tsavorite.Options{MemoryBytes: 2 << 20, PageBytes: tinyPage, IndexBytes: tinyIndex}},
 		{name: "evict,tiny", lossy: true, options: evicting(tiny)},
 		{name: "evict,more", lossy: true, options: evicting(growing)},
 		{name: "null,roomy", open: openNull, options: tsavorite.Options{MemoryBytes: plenty, PageBytes: 64 << 10, IndexBytes: tinyIndex}},
@@ -46,14 +54,69 @@ func configurations() []configuration {
 		{name: "localmemory,most mutable", open: openLocalMemory, spills: true, options: sized(tiny, 16, 99)},
 		{name: "localmemory,odd page count", open: openLocalMemory, spills: true, options: sized(growing, 5, 50)},
 		{name: "localmemory,bigger pages", open: openLocalMemory, options: tsavorite.Options{MemoryBytes: 3 * 64 << 10, PageBytes: 64 << 10}},
+		{name: "localmemory,copied reads", open: openLocalMemory, spills: true, options: copying(growing)},
+		{name: "file,copied reads", open: openFile, spills: true, options: copying(sized(tiny, 6, 30))},
 		{name: "file,tiny", open: openFile, spills: true, options: tiny},
 		{name: "file,more", open: openFile, spills: true, options: sized(growing, 8, 90)},
 	}
-	return append(list, nativeConfigurations(tiny, growing)...)
+	for _, native := range []struct {
+		name string
+		open func(device.Options) (device.Device, error)
+	}{{"libaio", libaio.Open}, {"uring", uring.Open}} {
+		if !works(t, native.open) {
+			continue
+		}
+		open := func(t *testing.T) device.Device {
+			o := deviceOptions(t)
+			o.IOContexts, o.QueueDepth = 1, 64
+			d, err := native.open(o)
+			return closing(t, d, err)
+		}
+		list = append(list,
+			configuration{name: native.name + ",tiny", open: open, spills: true, slow: 2, options: tiny},
+			configuration{name: native.name + ",more", open: open, spills: true, slow: 2, options: sized(growing, 8, 90)})
+	}
+	return append(list,
+		configuration{name: "faults,late", open: openLate, spills: true, slow: 8, options: growing},
+		configuration{name: "faults,failing", open: openFailing, spills: true, faulty: true, options: tiny},
+		configuration{name: "faults,failing copied reads", open: openFailing, spills: true, faulty: true, options: copying(growing)})
+}
+
+// works says whether the kernel offers a device here; containers forbid some.
+func works(t *testing.T, open func(device.Options) (device.Device, error)) bool {
+	d, err := open(device.Options{Directory: t.TempDir(), IOContexts: 1, QueueDepth: 64})
+	if err != nil {
+		t.Logf("without this device: %v", err)
+		return false
+	}
+	return d.Close() == nil
+}
+
+// openLate is a device whose completions come late.
+func openLate(t *testing.T) device.Device {
+	inner, err := localmemory.Open(deviceOptions(t))
+	if err != nil {
+		t.Fatalf("cannot open the device: %v", err)
+	}
+	return closing(t, faultdev.Wrap(inner, faultdev.Options{Delay: 30 * time.Microsecond}), nil)
+}
+
+// openFailing is a device that fails when it is told to.
+func openFailing(t *testing.T) device.Device {
+	inner, err := localmemory.Open(deviceOptions(t))
+	if err != nil {
+		t.Fatalf("cannot open the device: %v", err)
+	}
+	return closing(t, faultdev.Wrap(inner, faultdev.Options{}), nil)
 }
 
 func evicting(o tsavorite.Options) tsavorite.Options {
 	o.EvictOldest = true
+	return o
+}
+
+func copying(o tsavorite.Options) tsavorite.Options {
+	o.CopyReadsToTail = true
 	return o
 }
 

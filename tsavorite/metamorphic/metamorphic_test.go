@@ -26,13 +26,17 @@ func TestMetamorphic(t *testing.T) {
 	if *opsFlag != 0 {
 		count = *opsFlag
 	}
-	for _, settings := range configurations() {
+	for _, settings := range configurations(t) {
 		t.Run(settings.name, func(t *testing.T) {
 			t.Parallel()
 			for _, seed := range seeds {
-				watch(t, 2*time.Minute)
+				watch(t, 4*time.Minute)
 				r := newRun(t, settings, seed)
-				for g := newGenerator(seed); g.count < count; {
+				operations := count
+				if settings.slow > 0 && *opsFlag == 0 {
+					operations /= settings.slow
+				}
+				for g := newGenerator(seed); g.count < operations; {
 					r.execute(g.next())
 				}
 				r.finish()

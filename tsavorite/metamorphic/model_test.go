@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"slices"
+	"strconv"
 
+	"github.com/cespare/xxhash/v2"
 	"github.com/pyropedb/pyrope/tsavorite"
 )
 
@@ -86,6 +89,28 @@ const keyBytesCount = 150 // distinct key bytes in each namespace
 // keyCount is the number of keys; a key number is below it.
 const keyCount = keyBytesCount * len(namespaces)
 
+// colliding are keys that share bucket and tag in an index that started with eight buckets, as far
+// as the engine's hash (xxhash64; bucket from its low bits, tag from its high 15) is concerned: one
+// entry, one chain of records.
+var colliding = collidingKeys(17)
+
+func collidingKeys(count int) [][]byte {
+	place := func(key []byte) uint64 {
+		hash := xxhash.Sum64(key)
+		return hash>>49<<3 | hash&7
+	}
+	first := []byte("collision")
+	keys := [][]byte{first}
+	candidate := []byte{}
+	for n := 0; len(keys) < count; n++ {
+		candidate = strconv.AppendInt(append(candidate[:0], "collision:"...), int64(n), 10)
+		if place(candidate) == place(first) {
+			keys = append(keys, slices.Clone(candidate))
+		}
+	}
+	return keys
+}
+
 var keyTable, keyNumbers = makeKeys()
 
 func makeKeys() ([]tsavorite.Key, map[string]int) {
@@ -100,6 +125,10 @@ func makeKeys() ([]tsavorite.Key, map[string]int) {
 			key = []byte{0}
 		case n == 2:
 			key = []byte{0, 0}
+		case n < 8:
+			key = colliding[n-3]
+		case n > 137:
+			key = colliding[n-133]
 		case n%11 == 0:
 			key = fmt.Appendf(nil, "%0*d", 100+n, n)
 		case n%5 == 0:

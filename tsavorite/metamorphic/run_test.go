@@ -2,10 +2,12 @@ package metamorphic
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"sync/atomic"
 	"testing"
 
+	"github.com/pyropedb/pyrope/device/faultdev"
 	"github.com/pyropedb/pyrope/tsavorite"
 )
 
@@ -23,6 +25,7 @@ type run struct {
 	model    *model
 	current  operation
 	progress scanProgress
+	faults   faults
 }
 
 // scanProgress is a scan that other operations interrupt.
@@ -41,11 +44,15 @@ func newRun(t *testing.T, settings configuration, seed uint64) *run {
 	if settings.open != nil {
 		options.Device = settings.open(t)
 	}
+	failing, _ := options.Device.(*faultdev.Device)
 	store, err := tsavorite.Open(options)
 	if err != nil {
 		t.Fatalf("cannot open the store: %v", err)
 	}
 	r := &run{t: t, settings: settings, seed: seed, store: store, clock: clock, entered: -1, model: newModel(startOfTime)}
+	if settings.faulty {
+		r.faults = faults{device: failing, random: rand.New(rand.NewPCG(seed, 1))}
+	}
 	for i := range r.sessions {
 		r.sessions[i] = r.newSession()
 	}
@@ -112,6 +119,7 @@ func (r *run) leave() {
 // execute carries out one operation.
 func (r *run) execute(o operation) {
 	r.current = o
+	r.faults.arm()
 	switch o.verb {
 	case verbRead, verbReadBatch, verbUpsert, verbRMW, verbDelete:
 		r.synchronous(o)
@@ -123,6 +131,7 @@ func (r *run) execute(o operation) {
 		for i, key := range o.keys {
 			keys[i] = keyAt(key)
 		}
+		session.Prefetch(keys)
 		session.Latch(keys)
 		for _, member := range o.members {
 			r.synchronous(member)
@@ -169,8 +178,9 @@ func (r *run) synchronous(o operation) {
 		value := make([]byte, o.length)
 		fill(value, o.seed)
 		status := session.Upsert(keyAt(o.key), value, o.metadata)
-		r.checkBlind(o.key, status, tsavorite.Found, tsavorite.Created, session)
-		r.model.apply(o.key, tsavorite.Write, value, o.metadata)
+		if r.checkBlind(o.key, status, tsavorite.Found, tsavorite.Created, session) {
+			r.model.apply(o.key, tsavorite.Write, value, o.metadata)
+		}
 	case verbRMW:
 		updater := r.updater(o)
 		status := session.RMW(keyAt(o.key), updater)
@@ -180,8 +190,9 @@ func (r *run) synchronous(o operation) {
 		r.checkUpdate(updater, status, session)
 	case verbDelete:
 		status := session.Delete(keyAt(o.key))
-		r.checkBlind(o.key, status, tsavorite.Deleted, tsavorite.NotFound, session)
-		r.model.apply(o.key, tsavorite.Remove, nil, tsavorite.Metadata{})
+		if r.checkBlind(o.key, status, tsavorite.Deleted, tsavorite.NotFound, session) {
+			r.model.apply(o.key, tsavorite.Remove, nil, tsavorite.Metadata{})
+		}
 	}
 }
 
@@ -207,6 +218,9 @@ func (r *run) checkRead(key int, token uint64, status tsavorite.Status, reader *
 // checkResult compares what a reader was told with the model.
 func (r *run) checkResult(key int, result readResult) {
 	r.t.Helper()
+	if result.status == tsavorite.StatusError && len(result.record.Value) == 0 && r.isExcused(r.sessions[r.entered]) {
+		return
+	}
 	want, found := r.model.get(key)
 	if r.settings.lossy && found && result.status == tsavorite.NotFound {
 		delete(r.model.records, key)
@@ -242,9 +256,9 @@ func (r *run) readBatch(session *tsavorite.Session, numbers []int) {
 	}
 }
 
-// checkBlind compares the status of a verb that need not ask the device. In a store that has no
-// device it always knows.
-func (r *run) checkBlind(key int, status, ifLive, ifDead tsavorite.Status, session *tsavorite.Session) {
+// checkBlind compares the status of a verb that need not ask the device, and reports whether it
+// did what it was asked. In a store that has no device it always knows.
+func (r *run) checkBlind(key int, status, ifLive, ifDead tsavorite.Status, session *tsavorite.Session) bool {
 	r.t.Helper()
 	want := ifDead
 	if _, live := r.model.get(key); live {
@@ -254,17 +268,23 @@ func (r *run) checkBlind(key int, status, ifLive, ifDead tsavorite.Status, sessi
 	case status == want:
 	case status == tsavorite.Blind && r.settings.open != nil:
 	case r.settings.lossy && status == ifDead:
+	case status == tsavorite.StatusError && r.isExcused(session):
+		return false
 	case status == tsavorite.StatusError:
 		r.fail(key, "status is %v (%v), want %v", status, session.Err(), want)
 	default:
 		r.fail(key, "status is %v, want %v", status, want)
 	}
+	return true
 }
 
 // checkUpdate checks an updater that is done and brings the model up to date.
 func (r *run) checkUpdate(u *updater, status tsavorite.Status, session *tsavorite.Session) {
 	r.t.Helper()
 	if status == tsavorite.StatusError {
+		if u.failed = r.isExcused(session); u.failed {
+			return
+		}
 		r.fail(u.key, "status is %v: %v", status, session.Err())
 	}
 	if problem := u.verdict(status); problem != "" {
@@ -284,6 +304,7 @@ func (r *run) checkUpdate(u *updater, status tsavorite.Status, session *tsavorit
 // finish ends the run: every key is read back, and the store's figures must be sane.
 func (r *run) finish() {
 	r.current.verb, r.current.members = verbReadBatch, nil
+	r.faults.settle(r)
 	for start := 0; start < keyCount; start += 50 {
 		numbers := make([]int, 50)
 		for i := range numbers {

@@ -87,6 +87,7 @@ type updater struct {
 	finishes int
 	token    uint64
 	status   tsavorite.Status
+	failed   bool // by an injected fault: nothing was changed
 	problem  string
 }
 
