@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
-
 	"github.com/pyropedb/pyrope/server/command"
 	"github.com/pyropedb/pyrope/server/config"
 )

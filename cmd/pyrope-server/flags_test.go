@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/pyropedb/pyrope/device"
 	"github.com/pyropedb/pyrope/server/config"
 )

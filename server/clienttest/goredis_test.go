@@ -56,7 +56,7 @@ func goRedisStrings(t *testing.T, client *redis.Client) {
 	must(t, client.SetNX(ctx, "c", "x", 0), false)
 	must(t, client.SetNX(ctx, "e", "x", time.Minute), true)
 	must(t, client.GetDel(ctx, "e"), "x")
-	must(t, client.GetSet(ctx, "c", "new"), "1")
+	must(t, client.SetArgs(ctx, "c", "new", redis.SetArgs{Get: true}), "1")
 	binary := strings.Repeat("\x00\r\n\xff", 50_000)
 	must(t, client.Set(ctx, "binary", binary, 0), "OK")
 	must(t, client.Get(ctx, "binary"), binary)

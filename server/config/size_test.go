@@ -4,9 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"github.com/pyropedb/pyrope/server/config"
+	"pgregory.net/rapid"
 )
 
 func TestParseSize(t *testing.T) {
