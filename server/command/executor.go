@@ -60,7 +60,14 @@ func (c *Context) end() {
 	c.settle(nil)
 	c.leave()
 	c.Client = nil
+	if len(c.Args) > keepArguments {
+		c.Args, c.keys = nil, nil
+	}
 }
+
+// keepArguments is the number of arguments up to which the lists of arguments and keys stay for
+// the next command.
+const keepArguments = 4096
 
 // execute carries out the command in c.Args.
 func (c *Context) execute() {

@@ -12,9 +12,10 @@ import (
 const (
 	scanCountDefault = 10
 	scanCountMax     = 1 << 20
-	// scanRounds is how often a SCAN looks at another COUNT records of the log, as long as it has
-	// not found COUNT keys. Dead records and other databases make the log sparse.
-	scanRounds = 10
+	// A SCAN ends when it has COUNT keys, or has looked at this many records for each: dead records
+	// and those of other databases make the log sparse. It looks at no less than scanMinRecords.
+	scanRecordsPerKey = 10
+	scanMinRecords    = 1000
 )
 
 // keyCollector is a Visitor that gathers the keys that pass a filter, as bulk strings.
@@ -25,6 +26,7 @@ type keyCollector struct {
 
 	replies []byte // bulk strings, one a key
 	count   int
+	most    int                 // keys to gather; 0 is no limit
 	seen    map[string]struct{} // keys gathered so far; nil if repetitions do not matter
 }
 
@@ -41,7 +43,7 @@ func (k *keyCollector) Visit(key []byte, record tsavorite.Record) bool {
 	}
 	k.count++
 	k.replies = resp.AppendBulk(k.replies, key)
-	return true
+	return k.count != k.most
 }
 
 // filter sets the pattern; the pattern * is none.
@@ -76,16 +78,12 @@ func scan(c *Context) {
 	if !ok {
 		return
 	}
-	limit := int(min(count, scanCountMax))
-	for round := 0; round < scanRounds && collector.count < limit; round++ {
-		var err error
-		if cursor, err = c.Session.Scan(c.keyspace.Namespace, cursor, limit, &collector); err != nil {
-			c.failedBy(err)
-			return
-		}
-		if cursor == 0 {
-			break
-		}
+	collector.most = int(min(count, scanCountMax))
+	records := max(scanRecordsPerKey*collector.most, scanMinRecords)
+	cursor, err := c.Session.Scan(c.keyspace.Namespace, cursor, records, &collector)
+	if err != nil {
+		c.failedBy(err)
+		return
 	}
 	c.array(2)
 	c.scratch = appendUnsigned(c.scratch[:0], cursor)

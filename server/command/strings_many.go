@@ -4,6 +4,10 @@ import "github.com/pyropedb/pyrope/tsavorite"
 
 // mset is MSET key value [key value ...].
 func mset(c *Context) {
+	if len(c.Args) == 3 {
+		c.overwrite(c.Args[2], 0)
+		return
+	}
 	if !c.latchPairs() {
 		return
 	}
@@ -40,6 +44,7 @@ func (c *Context) latchPairs() bool {
 	for i := 1; i < len(c.Args); i += 2 {
 		c.keys = append(c.keys, c.key(c.Args[i]))
 	}
+	c.Session.Prefetch(c.keys)
 	c.Session.Latch(c.keys)
 	return true
 }
