@@ -19,7 +19,9 @@ type Options struct {
 	UnixSocket string
 	// UnixSocketMode is the permission of the socket file. 0: what the umask leaves.
 	UnixSocketMode fs.FileMode
-	// Loops is the number of event loops. 0: one a core. Ignored where there are none.
+	// Loops is the number of event loops. 0: one a core. Ignored where there are none. A busy loop
+	// keeps one of Go's processors: with GOMAXPROCS at twice the loops, goroutines that handed
+	// their loop off do not wait for one.
 	Loops int
 	// Goroutines gives each connection a goroutine of its own even where there are event loops.
 	Goroutines bool
