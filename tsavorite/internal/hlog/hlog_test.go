@@ -608,6 +608,28 @@ func TestTruncateWithDevice(t *testing.T) {
 	l.checkMemory(e, written)
 }
 
+// TestTruncateErrors: a device that cannot drop its segments is reported until a later try succeeds; room
+// does not depend on it.
+func TestTruncateErrors(t *testing.T) {
+	d := openDevice(t)
+	l := newLog(t, 4, overDevice(d))
+	e := l.epochs.Register()
+	for id := range uint64(100) {
+		l.mustAppend(e, id, 512)
+	}
+	d.failTruncates.Store(1 << 40)
+	l.Truncate()
+	l.eventually("the error is reported", func() bool { return errors.Is(l.Err(), errMoody) })
+	for id := range uint64(100) {
+		l.mustAppend(e, id, 512)
+	}
+	if err := l.Err(); !errors.Is(err, errMoody) || !strings.Contains(err.Error(), "cannot truncate") {
+		t.Errorf("after pages were flushed, the error of the truncation is %v", err)
+	}
+	d.failTruncates.Store(0)
+	l.eventually("the error goes with the next try", func() bool { return l.Err() == nil })
+}
+
 // TestStillBegins: a truncation between look-up and allocation is noticed (H6).
 func TestStillBegins(t *testing.T) {
 	l := newLog(t, 4, nil)

@@ -270,13 +270,17 @@ func TestDoubling(t *testing.T) {
 			for 1<<baseBits < buckets {
 				baseBits++
 			}
-			entries := randomEntries(3000, buckets, 7)
-			for _, e := range entries[:2000] {
+			count, more := 2000, 80
+			if testing.Short() {
+				count, more = 500, 20
+			}
+			entries := randomEntries(count+more*index.MaxDoublings, buckets, 7)
+			for _, e := range entries[:count] {
 				put(t, x.Table(), e.hash, e.address, begin)
 			}
 			var retired []func()
 			retire := keepRetired(t, &retired)
-			present := entries[:2000]
+			present := entries[:count]
 			for step := 1; step <= index.MaxDoublings; step++ {
 				if !x.CanDouble(1 << 40) {
 					t.Fatalf("CanDouble is false before doubling %d", step)
@@ -290,7 +294,7 @@ func TestDoubling(t *testing.T) {
 					t.Fatalf("after doubling %d: %d buckets, %d growths, %d tables retired", step, got, x.Sizes().Growths, len(retired))
 				}
 				check(t, x.Table(), present, baseBits, begin)
-				for range 1000 / index.MaxDoublings { // entries made in a grown table
+				for range more { // entries made in a grown table
 					e := entries[len(present)]
 					put(t, x.Table(), e.hash, e.address, begin)
 					present = entries[:len(present)+1]
