@@ -12,27 +12,34 @@ import (
 func (s *Session) compactLog(until record.Address) (moved uint64, err error) {
 	c := &s.scan
 	c.dead, c.looked = s.store.droppedNamespaces(), 0
+	c.until, c.bound = until, record.AddressMask
 	for at := s.log.Begin(); at < until; {
-		next, err := s.gather(at, until, 0)
+		if at, err = s.gather(at, 0); err != nil {
+			return moved, err
+		}
+		bytes, err := s.moveCandidates()
+		if moved += bytes; err != nil {
+			return moved, err
+		}
+	}
+	s.log.DropBelow(until)
+	return moved, nil
+}
+
+// moveCandidates moves the live ones among the gathered records.
+func (s *Session) moveCandidates() (moved uint64, err error) {
+	defer s.dropCandidates()
+	for i := range s.scan.candidates {
+		candidate := &s.scan.candidates[i]
+		r, err := s.confirm(candidate)
+		if err == nil && !r.IsNone() {
+			moved += uint64(candidate.size)
+			err = s.moveToTail(candidate)
+		}
 		if err != nil {
 			return moved, err
 		}
-		at = next
-		for i := range c.candidates {
-			candidate := &c.candidates[i]
-			isLive, err := s.confirm(candidate)
-			if err == nil && isLive {
-				err = s.moveToTail(candidate)
-				moved += uint64(candidate.size)
-			}
-			if err != nil {
-				s.dropCandidates()
-				return moved, err
-			}
-		}
-		s.dropCandidates()
 	}
-	s.log.DropBelow(until)
 	return moved, nil
 }
 

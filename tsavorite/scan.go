@@ -22,11 +22,15 @@ type candidate struct {
 	check       *operation     // finds the newest record of its key on the device; nil when it is known to be live
 }
 
-// scan is the scratch of Scan.
+// scan is the scratch of Scan and of compaction.
 type scan struct {
-	namespace  uint32
-	dead       map[uint32]bool // for compaction: all namespaces but these; nil for a scan of one
-	window     []byte          // mapped; what was read from the device
+	namespace uint32
+	dead      map[uint32]bool // for compaction: all namespaces but these; nil for a scan of one
+	walking   bool            // only the borders of records are wanted
+	until     record.Address  // records that start there or above are not looked at
+	bound     record.Address  // see Scan
+
+	window     []byte // mapped; what was read from the device
 	candidates []candidate
 	copies     []byte
 	looked     int
@@ -35,47 +39,60 @@ type scan struct {
 func (c *scan) close() { _ = aligned.Unmap(c.window) }
 
 // Scan calls v for the live records of a namespace, in log order from cursor on (0: from the
-// beginning), and looks at no more than limit of the namespace's records (0: no limit). It returns the cursor to go on from,
-// 0 at the end. A record that is live during a whole series of calls is visited at least once; one
-// that moves to the tail meanwhile may be visited twice.
+// beginning), and looks at no more than limit of the namespace's records (0: no limit). It returns
+// the cursor to go on from, 0 at the end. Any cursor is safe to pass.
+//
+// A record that is live during a whole series of calls is visited at least once, and perhaps more often.
+// The series ends at a bound near the tail of its beginning, so that it cannot chase writers. A key whose record has moved
+// beyond the bound meanwhile is visited where the scan meets its old record.
 func (s *Session) Scan(namespace uint32, cursor uint64, limit int, v Visitor) (uint64, error) {
 	c := &s.scan
 	c.namespace, c.dead, c.looked = namespace, nil, 0
-	at, settled := record.Address(cursor), record.Address(0)
-	for {
+	at, err := s.openCursor(cursor)
+	if err != nil {
+		return 0, err
+	}
+	for settled := record.Address(0); ; {
 		if at >= settled {
-			s.suspend()
-			tail := s.log.SettledTail()
-			s.resume()
-			if at = max(at, s.log.Begin()); at >= tail {
+			settled = min(s.settledTail(), c.bound)
+			if at = max(at, s.log.Begin()); at >= settled {
 				return 0, nil
 			}
-			settled = tail
 		}
-		next, err := s.gather(at, settled, limit)
+		c.until = settled
+		if at, err = s.gather(at, limit); err != nil {
+			return 0, err
+		}
+		stopped, more, err := s.visit(v)
 		if err != nil {
 			return 0, err
 		}
-		at = next
-		if stopped, more, err := s.visit(v); err != nil || !more {
-			return uint64(stopped), err
+		if !more {
+			return s.closeCursor(stopped)
 		}
 		if limit > 0 && c.looked >= limit {
-			return uint64(at), nil
+			return s.closeCursor(at)
 		}
 	}
 }
 
+// settledTail is the tail below which every record is written. The session leaves its epoch for that.
+func (s *Session) settledTail() record.Address {
+	s.suspend()
+	defer s.resume()
+	return s.log.SettledTail()
+}
+
 // gather copies candidates from at on, until there are enough of them, the limit is reached or
-// settled is. It returns where it stopped.
-func (s *Session) gather(at, settled record.Address, limit int) (record.Address, error) {
+// c.until is. It returns where it stopped.
+func (s *Session) gather(at record.Address, limit int) (record.Address, error) {
 	c := &s.scan
 	c.candidates, c.copies = c.candidates[:0], c.copies[:0]
-	for at < settled && len(c.candidates) < scanCandidates && len(c.copies) < scanCandidateBytes && (limit == 0 || c.looked < limit) {
+	for at < c.until && !c.isFull(limit) {
 		at = max(at, s.log.Begin())
 		var err error
 		if at >= s.log.Head() {
-			at, err = s.gatherFromMemory(at, settled, limit)
+			at, err = s.gatherFromMemory(at, limit)
 		} else {
 			at, err = s.gatherFromDevice(at, limit)
 		}
@@ -93,9 +110,9 @@ func (s *Session) gather(at, settled record.Address, limit int) (record.Address,
 const scanStride = 512
 
 // gatherFromMemory looks at records in memory; at is at or above head.
-func (s *Session) gatherFromMemory(at, settled record.Address, limit int) (record.Address, error) {
+func (s *Session) gatherFromMemory(at record.Address, limit int) (record.Address, error) {
 	c := &s.scan
-	for n := 0; n < scanStride && at < settled && !c.isFull(limit); n++ {
+	for n := 0; n < scanStride && at < c.until && !c.isFull(limit); n++ {
 		rest := s.log.PageRest(at)
 		if rest < record.HeaderBytes {
 			return at + record.Address(rest), nil
@@ -121,6 +138,9 @@ func (s *Session) gatherFromMemory(at, settled record.Address, limit int) (recor
 }
 
 func (c *scan) wants(r record.Record) bool {
+	if c.walking {
+		return false
+	}
 	if c.dead != nil {
 		return !c.dead[r.Namespace()]
 	}
@@ -131,8 +151,8 @@ func (c *scan) isFull(limit int) bool {
 	return len(c.candidates) >= scanCandidates || len(c.copies) >= scanCandidateBytes || limit > 0 && c.looked >= limit
 }
 
-// consider copies a record if it may be the newest of its key. It returns false when it had to wait
-// for the latch, so that a record in memory may be gone: look again.
+// consider copies a record if it may be its key's newest, or the newest itself if that lies beyond the
+// bound. It returns false when it had to wait for the latch, so that a record in memory may be gone: look again.
 func (s *Session) consider(r record.Record, at, next record.Address, inMemory bool) bool {
 	key := Key{r.Namespace(), r.Key()}
 	hash := hashOf(key)
@@ -143,12 +163,18 @@ func (s *Session) consider(r record.Record, at, next record.Address, inMemory bo
 		return false
 	}
 	f := s.lookup(t, b, hash, key)
-	isNewest := f.address == at || f.address == 0 && f.disk >= at
-	if isNewest = isNewest && !r.IsDead(s.now); isNewest {
+	isCandidate := f.address == at || f.address >= s.scan.bound || f.address == 0 && f.disk >= at
+	if isCandidate {
+		if f.address > at {
+			r = f.record
+		}
+		isCandidate = f.disk > at || !r.IsDead(s.now)
+	}
+	if isCandidate {
 		s.copyCandidate(r, at, next)
 	}
 	s.unlatchShared(t, b, hash)
-	if isNewest && f.address == 0 && f.disk > at {
+	if isCandidate && f.address == 0 && f.disk > at {
 		c := &s.scan.candidates[len(s.scan.candidates)-1]
 		c.check = s.startHeld(hash, Key{key.Namespace, s.scan.copyOf(c).Key()}, f.disk)
 	}
@@ -196,7 +222,7 @@ func (s *Session) gatherFromDevice(at record.Address, limit int) (record.Address
 // where it stopped, and how long the record there is when b holds only a part of it.
 func (s *Session) considerWindow(b []byte, at record.Address, limit int) (end record.Address, needed int, err error) {
 	c := &s.scan
-	for !c.isFull(limit) {
+	for at < c.until && !c.isFull(limit) {
 		if len(b) < record.HeaderBytes {
 			return at, record.HeaderBytes, nil
 		}
@@ -214,7 +240,7 @@ func (s *Session) considerWindow(b []byte, at record.Address, limit int) (end re
 		next := at + record.Address(size)
 		if r := record.InBuffer(b); c.wants(r) {
 			c.looked++
-			if !r.IsDead(s.now) {
+			if !r.IsTombstone() {
 				s.consider(r, at, next, false)
 			}
 		}
@@ -262,28 +288,34 @@ func (s *Session) visit(v Visitor) (stopped record.Address, more bool, err error
 	defer s.dropCandidates()
 	for i := range c.candidates {
 		candidate := &c.candidates[i]
-		isLive, err := s.confirm(candidate)
+		r, err := s.confirm(candidate)
 		if err != nil {
 			return 0, false, err
 		}
-		if r := c.copyOf(candidate); isLive && !v.Visit(r.Key(), live(r)) {
+		if !r.IsNone() && !r.IsDead(s.now) && !v.Visit(r.Key(), live(r)) {
 			return candidate.next, false, nil
 		}
 	}
 	return 0, true, nil
 }
 
-// confirm waits until it is known whether a candidate was its key's newest record.
-func (s *Session) confirm(c *candidate) (bool, error) {
+// confirm waits until it is known whether a candidate was its key's newest record, and returns it; or
+// the newest, if that lies beyond the bound; or none.
+func (s *Session) confirm(c *candidate) (record.Record, error) {
 	check := c.check
 	if check == nil {
-		return true, nil
+		return s.scan.copyOf(c), nil
 	}
 	s.await(check)
-	if check.err != nil {
-		return false, check.err
+	switch {
+	case check.err != nil:
+		return record.Record{}, check.err
+	case check.memory || check.record.IsNone():
+		return record.Record{}, nil
+	case check.address == c.address || check.address >= s.scan.bound:
+		return check.record, nil
 	}
-	return !check.memory && !check.record.IsNone() && check.address == c.address, nil
+	return record.Record{}, nil
 }
 
 // copyOf returns the copy of a candidate, valid until the next gather.

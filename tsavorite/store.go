@@ -23,6 +23,8 @@ type Store struct {
 	index   *index.Index
 	log     *hlog.Log
 
+	cursors issuedCursors
+
 	grow       chan struct{} // capacity 1: wakes the grower
 	compact    chan struct{} // capacity 1: wakes the compactor
 	stop       chan struct{}
@@ -42,7 +44,8 @@ func Open(o Options) (*Store, error) {
 	o = o.withDefaults()
 	s := &Store{
 		options: o, epochs: epoch.New(), sessions: map[*Session]struct{}{}, dropped: map[uint32]uint64{},
-		grow: make(chan struct{}, 1), compact: make(chan struct{}, 1), stop: make(chan struct{}),
+		cursors: issuedCursors{addresses: map[record.Address]struct{}{}},
+		grow:    make(chan struct{}, 1), compact: make(chan struct{}, 1), stop: make(chan struct{}),
 	}
 	var err error
 	if s.index, err = index.New(o.IndexBytes); err != nil {

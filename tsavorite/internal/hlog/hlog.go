@@ -187,6 +187,11 @@ func (l *Log) ReadOnly() record.Address { return record.Address(l.readOnly.Load(
 // Tail is the next address to be allocated.
 func (l *Log) Tail() record.Address { return record.Address(l.tail.Load()) }
 
+// PageStart is where the page of a starts.
+func (l *Log) PageStart(a record.Address) record.Address {
+	return a &^ record.Address(l.pageMask)
+}
+
 // PageEnd is where the page of a ends.
 func (l *Log) PageEnd(a record.Address) record.Address { return a + record.Address(l.PageRest(a)) }
 
