@@ -2,6 +2,7 @@ package tsavorite
 
 import (
 	"github.com/pyropedb/pyrope/tsavorite/internal/index"
+	"github.com/pyropedb/pyrope/tsavorite/internal/prefetch"
 	"github.com/pyropedb/pyrope/tsavorite/internal/record"
 )
 
@@ -57,7 +58,7 @@ func (s *Session) answer(f *found, token uint64, r Reader) Status {
 // of overlapKeys keys overlap.
 const (
 	batchKeys   = 1024
-	overlapKeys = 16
+	overlapKeys = prefetch.Width
 )
 
 // batch is the scratch of ReadBatch.
@@ -66,7 +67,7 @@ type batch struct {
 	buckets [overlapKeys]*index.Bucket
 	slots   [overlapKeys]index.Slot
 	newest  [overlapKeys]record.Address
-	touched uint64       // keeps the early loads alive
+	lines   prefetch.Lines
 	departs uint         // the session's when the group was prefetched
 	held    []*operation // by key from the first cold one on; nil is a key in memory
 }
@@ -115,28 +116,29 @@ func (s *Session) Prefetch(keys []Key) {
 	}
 }
 
-// prefetch hashes the keys, then loads their buckets, then their newest records: each step's
-// cache misses are independent of each other, so the processor overlaps them. What it finds without
+// prefetch hashes the keys and asks for their buckets, then finds their newest records and asks for
+// those: each step's cache misses are independent of each other and overlap. What it finds without
 // a latch is a hint.
 func (s *Session) prefetch(group []Key) *index.Table {
 	t := s.index.Table()
 	p := &s.batch
-	touched := uint64(0)
 	for i := range group {
-		hash := hashOf(group[i])
-		p.hashes[i] = hash
-		p.buckets[i] = t.Bucket(hash)
-		touched += p.buckets[i].Touch()
+		p.hashes[i] = hashOf(group[i])
+		p.buckets[i] = t.Bucket(p.hashes[i])
+		p.lines[i] = p.buckets[i].Line()
 	}
+	prefetch.Touch(&p.lines, len(group), 0)
 	p.departs = s.departs
 	head, begin := s.bounds()
+	records := 0
 	for i := range group {
 		p.slots[i], p.newest[i] = t.Find(p.buckets[i], index.TagOf(p.hashes[i]), begin)
 		if p.newest[i] >= head {
-			touched += s.log.Record(p.newest[i]).Touch()
+			p.lines[records] = s.log.Record(p.newest[i]).Line()
+			records++
 		}
 	}
-	p.touched = touched
+	prefetch.Touch(&p.lines, records, record.HeaderBytes+8)
 	return t
 }
 

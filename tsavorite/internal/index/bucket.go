@@ -125,5 +125,5 @@ func (b *Bucket) setAndClear(set, clear uint64) {
 // IsMoved reports whether the bucket's entries have gone to the next table.
 func (b *Bucket) IsMoved() bool { return atomic.LoadUint64(&b.overflow)&movedBit != 0 }
 
-// Touch loads the bucket's first word, so that its cache line is under way; the result is to be kept.
-func (b *Bucket) Touch() uint64 { return atomic.LoadUint64(&b.entries[0]) }
+// Line is where the bucket lies, for a prefetch.
+func (b *Bucket) Line() unsafe.Pointer { return unsafe.Pointer(b) }

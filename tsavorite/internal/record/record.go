@@ -74,8 +74,8 @@ func (r Record) lengths() uint64 { return atomic.LoadUint64(r.word(16)) }
 // IsValid reports whether a record starts here (R2).
 func (r Record) IsValid() bool { return r.info()&validBit != 0 }
 
-// Touch loads the record's first word, so that its cache line is under way; the result is to be kept.
-func (r Record) Touch() uint64 { return r.info() }
+// Line is where the record starts, for a prefetch.
+func (r Record) Line() unsafe.Pointer { return r.base }
 
 // Previous is the next older record of the same index entry, or 0.
 func (r Record) Previous() Address { return Address(r.info() & AddressMask) }
