@@ -35,7 +35,7 @@ type Completion struct {
 	Result int64 // bytes moved, or the negative error number
 }
 
-// ErrBusy: the kernel cannot take more at the moment; what it did not take stays staged.
+// ErrBusy says that the kernel cannot take more at the moment; what it did not take stays staged.
 var ErrBusy = errors.New("device: the kernel's ring is busy")
 
 // Kernel is one ring of the kernel. It has no lock: all methods are called with the ring's lock

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"syscall"
+	"time"
 
 	"github.com/pyropedb/pyrope/device"
 	"github.com/pyropedb/pyrope/device/aligned"
@@ -20,6 +21,8 @@ const (
 	smallestDepth = 4
 	// comfortableDepth is the depth down to which rings shrink before their number does.
 	comfortableDepth = 64
+	// probeTries is how often the probe asks a busy kernel again.
+	probeTries = 1000
 )
 
 // Driver makes one sort of kernel ring.
@@ -199,14 +202,22 @@ func roundTrip(kernel Kernel, descriptor int, written, read []byte) error {
 // moveOne carries out one operation by itself.
 func moveOne(kernel Kernel, o Operation) error {
 	kernel.Stage(o)
-	if err := kernel.Submit(false); err != nil {
-		return err
-	}
 	var completions [1]Completion
-	for kernel.Reap(completions[:]) == 0 {
-		if err := kernel.Wait(); err != nil {
-			return err
+	for tries, n := 0, 0; n == 0; tries++ {
+		err := kernel.Submit(false)
+		if n = copy(completions[:], kernel.Refused()); n > 0 {
+			break
 		}
+		if err == nil {
+			err = kernel.Wait()
+		}
+		if err != nil && (err != ErrBusy || tries == probeTries) {
+			return fmt.Errorf("cannot %s %d bytes: %w", o.Op, len(o.Memory), err)
+		}
+		if err == ErrBusy {
+			time.Sleep(busyPause)
+		}
+		n = kernel.Reap(completions[:])
 	}
 	switch result := completions[0].Result; {
 	case result < 0:
