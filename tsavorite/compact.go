@@ -8,39 +8,37 @@ import (
 )
 
 // compactLog moves what is live in [begin, until) to the tail and drops the rest. until is the end of a
-// page below the tail's. It returns how many bytes it moved; on an error nothing was dropped.
-func (s *Session) compactLog(until record.Address) (moved uint64, err error) {
+// page below the tail's. On an error nothing was dropped.
+func (s *Session) compactLog(until record.Address) (err error) {
 	c := &s.scan
 	c.dead, c.looked = s.store.droppedNamespaces(), 0
 	c.until, c.bound = until, record.AddressMask
 	for at := s.log.Begin(); at < until; {
 		if at, err = s.gather(at, 0); err != nil {
-			return moved, err
+			return err
 		}
-		bytes, err := s.moveCandidates()
-		if moved += bytes; err != nil {
-			return moved, err
+		if err = s.moveCandidates(); err != nil {
+			return err
 		}
 	}
 	s.log.DropBelow(until)
-	return moved, nil
+	return nil
 }
 
 // moveCandidates moves the live ones among the gathered records.
-func (s *Session) moveCandidates() (moved uint64, err error) {
+func (s *Session) moveCandidates() error {
 	defer s.dropCandidates()
 	for i := range s.scan.candidates {
 		candidate := &s.scan.candidates[i]
 		r, err := s.confirm(candidate)
 		if err == nil && !r.IsNone() {
-			moved += uint64(candidate.size)
 			err = s.moveToTail(candidate)
 		}
 		if err != nil {
-			return moved, err
+			return err
 		}
 	}
-	return moved, nil
+	return nil
 }
 
 // moveToTail copies a record that was its key's newest to the tail, unless a newer one has come
@@ -89,7 +87,7 @@ const minPause = 100 * time.Millisecond
 
 // runCompactor keeps a store without a device going: when memory has run full it moves the live records
 // of the oldest page to the tail, so that the dead ones' bytes can be used again. When a whole round
-// gains less than a page of every sixteen, memory is full.
+// gains no page, memory is full.
 func (s *Store) runCompactor() {
 	session, err := s.NewSession()
 	if err != nil {
@@ -109,27 +107,24 @@ func (s *Store) runCompactor() {
 	}
 }
 
-// compactRound compacts pages until there is room again, or until it has seen all of memory and
-// gained too little.
+// compactRound compacts pages until there is a page of room, or until it has seen all of memory in vain:
+// what is not live is then too scattered at the ends of pages to be of use.
 func (s *Store) compactRound(session *Session) {
-	started, seen, gained := time.Now(), uint64(0), uint64(0)
-	page := s.options.PageBytes
+	started, seen := time.Now(), uint64(0)
 	for s.log.NeedsCompaction() {
-		begin := s.log.Begin()
-		until := s.log.PageEnd(begin)
-		if until > s.log.Tail() || seen >= s.log.MemoryBytes() && gained < seen/16 {
+		until := s.log.PageEnd(s.log.Begin())
+		if until > s.log.Tail() || seen >= s.log.MemoryBytes() {
 			s.log.SetFull(max(minPause, 10*time.Since(started)))
 			return
 		}
 		session.Enter()
-		moved, err := session.compactLog(until)
+		err := session.compactLog(until)
 		session.Leave()
 		if err != nil {
 			s.log.SetFull(minPause)
 			return
 		}
-		seen += page
-		gained += page - min(page, moved)
+		seen += s.options.PageBytes
 		s.log.AwaitRecycled(until)
 	}
 }

@@ -150,3 +150,19 @@ func TestExpiredBytesAreUsedAgain(t *testing.T) {
 		}
 	}
 }
+
+// TestFullMemoryOfPoorlyFittingRecords fills pages with records of which three fit and a quarter of the page
+// stays empty: moving them gains nothing, and the store must find that out.
+func TestFullMemoryOfPoorlyFittingRecords(t *testing.T) {
+	_, session := memoryStore(t)
+	value := bytes.Repeat([]byte("v"), 1000)
+	status, stored := tsavorite.Created, 0
+	for ; status == tsavorite.Created && stored < 100; stored++ {
+		session.Enter()
+		status = session.Upsert(compactKey(stored), value, tsavorite.Metadata{})
+		session.Leave()
+	}
+	if status != tsavorite.OutOfMemory || stored < 40 {
+		t.Fatalf("record %d of 1,040 bytes in 64 KiB: %v", stored, status)
+	}
+}

@@ -291,7 +291,7 @@ func (l *Log) NeedsCompaction() bool {
 	return l.compact != nil && l.isUsedUp() && l.tail.Load()+l.pageBytes > l.limit.Load()
 }
 
-// gainShare is the part of memory, one in gainShare, that compaction must gain to be worth a round.
+// gainShare is the part of memory, one in gainShare, that must have died for another round to be worth it.
 const gainShare = 16
 
 // SetFull says that compaction has nothing to gain, until enough has died or pause is over.
