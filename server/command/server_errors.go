@@ -29,5 +29,6 @@ const (
 	errShutdown        = "ERR Errors trying to SHUTDOWN. Check logs."
 	errDebugSubcommand = "ERR unknown subcommand or wrong number of arguments for '%s'. Try DEBUG HELP."
 	errTimeout         = "ERR timeout is not an integer or out of range"
+	errNoFrequency     = "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust."
 	errTimeoutNegative = "ERR timeout is negative"
 )

@@ -1,0 +1,155 @@
+package command
+
+import "github.com/pyropedb/pyrope/tsavorite"
+
+func init() { register(objectCommands) }
+
+var (
+	inspectedKey = KeySpec{First: 2, Last: 2, Step: 1, Flags: "RO"}
+	inObject     = InKeyspace | InRead | InSlow
+)
+
+var objectCommands = []Command{
+	{Name: "object", Arity: -2, Categories: InSlow, Group: "generic", Since: "2.2.3",
+		Complexity: "Depends on subcommand.", Summary: "Commands that look inside a value",
+		Subcommands: []Command{
+			{Name: "encoding", Arity: 3, Flags: ReadOnly, Categories: inObject, Keys: inspectedKey, Handler: objectEncoding,
+				Group: "generic", Since: "2.2.3", Complexity: "O(1)", Summary: "How a value is kept"},
+			{Name: "refcount", Arity: 3, Flags: ReadOnly, Categories: inObject, Keys: inspectedKey, Handler: objectReferences,
+				Group: "generic", Since: "2.2.3", Complexity: "O(1)", Summary: "How many keys share a value"},
+			{Name: "idletime", Arity: 3, Flags: ReadOnly, Categories: inObject, Keys: inspectedKey, Handler: objectIdleTime,
+				Group: "generic", Since: "2.2.3", Complexity: "O(1)", Summary: "The seconds since a key was used"},
+			{Name: "freq", Arity: 3, Flags: ReadOnly, Categories: inObject, Keys: inspectedKey, Handler: objectFrequency,
+				Group: "generic", Since: "4.0.0", Complexity: "O(1)", Summary: "How often a key is used"},
+			{Name: "help", Arity: 2, Flags: helpFlags, Categories: InKeyspace | InSlow, Handler: objectHelp,
+				Group: "generic", Since: "6.2.0", Complexity: "O(1)", Summary: "List the subcommands"},
+		}},
+	{Name: "memory", Arity: -2, Categories: InSlow, Group: "server", Since: "4.0.0",
+		Complexity: "Depends on subcommand.", Summary: "Commands about memory",
+		Subcommands: []Command{
+			{Name: "usage", Arity: -3, Flags: ReadOnly, Categories: InRead | InSlow, Keys: inspectedKey, Handler: memoryUsage,
+				Group: "server", Since: "4.0.0", Complexity: "O(1)", Summary: "The bytes a key and its value take"},
+			{Name: "help", Arity: 2, Flags: helpFlags, Categories: InSlow, Handler: memoryHelp,
+				Group: "server", Since: "4.0.0", Complexity: "O(1)", Summary: "List the subcommands"},
+		}},
+}
+
+const (
+	embeddedStringBytes = 44 // the longest string that Redis calls embstr
+	// recordOverheadBytes is about what a record costs beside key and value: its header, rounding,
+	// and its entry in the index with the share of what is free there.
+	recordOverheadBytes = 40
+
+	encodingInteger  = "int"
+	encodingEmbedded = "embstr"
+	encodingRaw      = "raw"
+)
+
+// inspector is a Reader that notes what OBJECT and MEMORY tell of a record.
+type inspector struct {
+	found      bool
+	valueBytes int
+	encoding   string
+}
+
+// Read is part of tsavorite.Reader.
+func (i *inspector) Read(_ uint64, status tsavorite.Status, record tsavorite.Record) {
+	if status != tsavorite.Found {
+		return
+	}
+	i.found = true
+	i.valueBytes = len(record.Value)
+	i.encoding = encodingRaw
+	if _, isInteger := parseInteger(record.Value); isInteger {
+		i.encoding = encodingInteger
+	} else if i.valueBytes <= embeddedStringBytes {
+		i.encoding = encodingEmbedded
+	}
+}
+
+// inspect looks at the key of an OBJECT or MEMORY command. When there is none, or the engine
+// failed, it replies so and reports false.
+func (c *Context) inspect() (inspector, bool) {
+	var i inspector
+	if c.failed(c.Session.Read(c.key(c.Args[2]), 0, &i)) {
+		return i, false
+	}
+	if !i.found {
+		c.null()
+	}
+	return i, i.found
+}
+
+// objectEncoding is OBJECT ENCODING key.
+func objectEncoding(c *Context) {
+	if i, found := c.inspect(); found {
+		c.bulkString(i.encoding)
+	}
+}
+
+// objectReferences is OBJECT REFCOUNT key. No two keys share a value.
+func objectReferences(c *Context) {
+	if _, found := c.inspect(); found {
+		c.integer(1)
+	}
+}
+
+// objectIdleTime is OBJECT IDLETIME key. The age of a record is its place in the log, not a time:
+// looking at a key makes it young.
+func objectIdleTime(c *Context) {
+	if _, found := c.inspect(); found {
+		c.integer(0)
+	}
+}
+
+// objectFrequency is OBJECT FREQ key. Uses are not counted, as in Redis without an LFU policy.
+func objectFrequency(c *Context) {
+	if _, found := c.inspect(); found {
+		c.error(errNoFrequency)
+	}
+}
+
+// memoryUsage is MEMORY USAGE key [SAMPLES count].
+func memoryUsage(c *Context) {
+	if len(c.Args) > 3 {
+		if len(c.Args) != 5 || !equalFold(c.Args[3], "samples") {
+			c.error(errSyntax)
+			return
+		}
+		samples, ok := c.integerArgument(c.Args[4])
+		if !ok {
+			return
+		}
+		if samples < 0 {
+			c.error(errSyntax)
+			return
+		}
+	}
+	if i, found := c.inspect(); found {
+		c.integer(int64(len(c.Args[2]) + i.valueBytes + recordOverheadBytes))
+	}
+}
+
+// objectHelp is OBJECT HELP.
+func objectHelp(c *Context) {
+	c.help("OBJECT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+		"ENCODING <key>",
+		"    Get how the value is kept, in Redis's terms.",
+		"FREQ <key>",
+		"    Get how often the key is used.",
+		"IDLETIME <key>",
+		"    Get the seconds since the key was used.",
+		"REFCOUNT <key>",
+		"    Get how many keys share the value.",
+		"HELP",
+		"    Print this help.")
+}
+
+// memoryHelp is MEMORY HELP.
+func memoryHelp(c *Context) {
+	c.help("MEMORY <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+		"USAGE <key> [SAMPLES <count>]",
+		"    Get about how many bytes the key and its value take.",
+		"HELP",
+		"    Print this help.")
+}
