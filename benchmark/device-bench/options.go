@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 
 	"github.com/alecthomas/kong"
-
 	"github.com/pyropedb/pyrope/benchmark/size"
 	"github.com/pyropedb/pyrope/device"
 )

@@ -3,6 +3,7 @@
 package devicetest
 
 import (
+	"encoding/binary"
 	"errors"
 	"math/rand/v2"
 	"testing"
@@ -133,25 +134,35 @@ func (f *fixture) buffers(count, size int) [][]byte {
 	return buffers
 }
 
-// pattern fills p with what belongs at address.
+// pattern fills p with what belongs at address: words of eight bytes that follow from their
+// address. Address and length are multiples of eight.
 func pattern(p []byte, address uint64) {
-	for i := range p {
-		p[i] = patternByte(address + uint64(i))
+	for i := 0; i < len(p); i += 8 {
+		binary.LittleEndian.PutUint64(p[i:], patternWord(address+uint64(i)))
 	}
 }
 
-func patternByte(address uint64) byte {
-	x := address * 0x9E3779B97F4A7C15
-	return byte(x>>56) ^ byte(x>>32)
+func patternWord(address uint64) uint64 {
+	x := (address + 1) * 0x9E3779B97F4A7C15
+	return x ^ x>>29
+}
+
+// wrongAt returns the first place in p that does not hold what belongs at address, or -1.
+func wrongAt(p []byte, address uint64) int {
+	for i := 0; i < len(p); i += 8 {
+		if binary.LittleEndian.Uint64(p[i:]) != patternWord(address+uint64(i)) {
+			return i
+		}
+	}
+	return -1
 }
 
 // checkPattern fails unless p holds what belongs at address.
 func (f *fixture) checkPattern(p []byte, address uint64) {
 	f.Helper()
-	for i, b := range p {
-		if want := patternByte(address + uint64(i)); b != want {
-			f.Fatalf("byte at address %d is %#x, want %#x (byte %d of a read at %d)", address+uint64(i), b, want, i, address)
-		}
+	if i := wrongAt(p, address); i >= 0 {
+		f.Fatalf("the word at address %d is %#x, want %#x (byte %d of a read at %d)",
+			address+uint64(i), binary.LittleEndian.Uint64(p[i:]), patternWord(address+uint64(i)), i, address)
 	}
 }
 

@@ -4,9 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/pyropedb/pyrope/device"
+	"golang.org/x/sys/unix"
 )
 
 // testEventFD waits for completions with an edge-triggered epoll set and never with Poll.

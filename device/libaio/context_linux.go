@@ -6,11 +6,10 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/pyropedb/pyrope/device"
 	"github.com/pyropedb/pyrope/device/aligned"
 	"github.com/pyropedb/pyrope/device/internal/ring"
+	"golang.org/x/sys/unix"
 )
 
 // Commands and flags of a controlBlock.

@@ -5,11 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/pyropedb/pyrope/device"
 	"github.com/pyropedb/pyrope/device/devicetest"
 	"github.com/pyropedb/pyrope/device/libaio"
+	"golang.org/x/sys/unix"
 )
 
 func TestDevice(t *testing.T) {

@@ -7,10 +7,9 @@ import (
 	"unsafe"
 
 	kernel "github.com/iceber/iouring-go/syscall"
-	"golang.org/x/sys/unix"
-
 	"github.com/pyropedb/pyrope/device"
 	"github.com/pyropedb/pyrope/device/internal/ring"
+	"golang.org/x/sys/unix"
 )
 
 // Entries as the kernel lays them out.

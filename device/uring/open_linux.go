@@ -6,10 +6,9 @@ import (
 	"os"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/pyropedb/pyrope/device"
 	"github.com/pyropedb/pyrope/device/internal/ring"
+	"golang.org/x/sys/unix"
 )
 
 // Open opens a device of o.IOContexts rings of o.QueueDepth requests each. Where RLIMIT_MEMLOCK is

@@ -7,12 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/pyropedb/pyrope/device"
 	"github.com/pyropedb/pyrope/device/aligned"
 	"github.com/pyropedb/pyrope/device/devicetest"
 	"github.com/pyropedb/pyrope/device/uring"
+	"golang.org/x/sys/unix"
 )
 
 // requireRings ends the test where the system forbids io_uring: the refusal must then name a cause.
