@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/pyropedb/pyrope/device/aligned"
 	"github.com/pyropedb/pyrope/tsavorite"
@@ -208,11 +209,33 @@ func BenchmarkEngine(b *testing.B) {
 					reportRounds(b)
 				})
 			}
+			b.Run("ReadBatchOverFloor", func(b *testing.B) { measureOverFloor(b, e, f) })
 			if e.misses > 0 {
 				b.Errorf("%d operations did not find their key", e.misses)
 			}
 		})
 	}
+}
+
+// measureOverFloor lets batches and the floor take turns of some microseconds and reports how many times as long
+// the batches took: whatever else runs on the machine slows both.
+func measureOverFloor(b *testing.B, e *benchEngine, f *benchFloor) {
+	const turn = 16
+	var batches, floor time.Duration
+	for b.Loop() {
+		start := time.Now()
+		for range turn {
+			f.round(benchOverlap)
+		}
+		middle := time.Now()
+		for range turn {
+			e.draw()
+			e.readBatchRound()
+		}
+		floor += middle.Sub(start)
+		batches += time.Since(middle)
+	}
+	b.ReportMetric(float64(batches)/float64(floor), "times-floor")
 }
 
 // BenchmarkEngineInsert measures Upsert of new keys into a store whose index doubles as it fills.
