@@ -20,7 +20,7 @@ type bench struct {
 	connect     func() (link, error) // set by runAll
 }
 
-// runAll waits for the server or starts the embedded one, loads, and runs the sweeps.
+// runAll waits for the server or starts the embedded one, loads, verifies, and runs the sweeps.
 func (b *bench) runAll() error {
 	b.printConfig()
 	stop, err := b.reachServer()
@@ -33,9 +33,14 @@ func (b *bench) runAll() error {
 		if err := b.load(); err != nil {
 			return err
 		}
-		if b.options.Runtime == 0 {
-			return nil
+	}
+	if b.options.Verify {
+		if err := b.verifyAll(); err != nil {
+			return err
 		}
+	}
+	if loads && b.options.Runtime == 0 {
+		return nil
 	}
 	return b.sweep()
 }

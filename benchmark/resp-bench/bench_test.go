@@ -126,21 +126,34 @@ func TestRuntimeZeroWithSkipLoadRunsTotalOps(t *testing.T) {
 
 func TestVerifyPassesAndFails(t *testing.T) {
 	for _, op := range []string{"GET", "MGET"} {
-		load := "--op " + op + " --dbsize 500 --valuelength 100 --totalops 20000 -b 100 -t 2 --runtime 0 --verify"
+		load := "--op " + op + " --dbsize 5003 --valuelength 100 --totalops 20000 -b 100 -t 2 --runtime 0 --verify"
 		flags := "-s " + load
 		s := startFakeServer(t)
-		if code, _, failures := runBench(s, load); code != 0 {
-			t.Fatalf("%s: exit %d: %s", load, code, failures)
+		if code, out, failures := runBench(s, load); code != 0 || !strings.Contains(out, "\nVerification of every key\n[Verified]: 5,003 values, 0 mismatches, 0 nil\n") {
+			t.Fatalf("%s: exit %d: %s%s", load, code, out, failures)
 		}
 		if code, out, failures := runBench(s, flags); code != 0 || !strings.Contains(out, "[Verified]: 20,000 values, 0 mismatches, 0 nil\n") {
 			t.Fatalf("%s: exit %d: %s%s", flags, code, out, failures)
 		}
-		s.corrupt = func(key string) bool { return key == "XXXXX123" }
-		delete(s.values, "XXXXX321")
+		s.corrupt = func(key string) bool { return key == "XXXX3123" }
+		delete(s.values, "XXXX4321")
 		code, out, failures := runBench(s, flags)
-		if code != exitMismatch || !strings.Contains(out, "[First mismatch]: key XXXXX123: ") || regexp.MustCompile(` 0 (mismatches|nil)`).MatchString(out) {
+		if code != exitMismatch || !strings.Contains(out, "[Verified]: 5,003 values, 1 mismatches, 1 nil\n[First mismatch]: key XXXX3123: ") || strings.Contains(out, "Operation type") {
 			t.Errorf("%s: exit %d: %s%s", flags, code, out, failures)
 		}
+	}
+}
+
+func TestRunsVerifyToo(t *testing.T) {
+	s := startFakeServer(t)
+	if code, _, failures := runBench(s, "--op GET --dbsize 100 --runtime 0"); code != 0 {
+		t.Fatal(failures)
+	}
+	var reads atomic.Int64
+	s.corrupt = func(string) bool { return reads.Add(1) > 100 } // after the verification of every key
+	code, out, failures := runBench(s, "-s --op GET --dbsize 100 --totalops 500 -b 50 -t 1,2 --runtime 0 --verify")
+	if code != exitMismatch || strings.Count(out, "[Verified]: 500 values, 500 mismatches, 0 nil\n") != 2 {
+		t.Errorf("exit %d: %s%s", code, out, failures)
 	}
 }
 

@@ -30,7 +30,7 @@ type options struct {
 	Total   uint64     `name:"totalops" default:"33554432" help:"Operations to prepare, and to run when --runtime is 0."`
 	Zipf    bool       `help:"Choose keys by a Zipf distribution (theta 0.99) rather than uniformly."`
 	TTL     int        `name:"ttl" default:"0" help:"Seconds to live that SETEX gives."`
-	Verify  bool       `help:"Compare every value that GET or MGET returns with the one loaded; exit with 2 on a difference."`
+	Verify  bool       `help:"Read every key once before the runs, and compare every byte of every value that GET or MGET returns; exit with 2 on a difference."`
 
 	DBSize      uint64 `name:"dbsize" default:"1024" help:"Number of keys."`
 	KeyLength   int    `name:"keylength" default:"8" help:"Bytes of a key, padded with X on the left; 0 is as many as the digits of --dbsize."`

@@ -62,12 +62,17 @@ func (b *bench) printRemarks(m *measurement) {
 		b.printf("[BytesConsumedPerSecond]: %s GiB/sec\n", report.N2(perSecond(m.bytes, m.elapsed)/1e9))
 	}
 	if b.options.Verify {
-		b.printf("[Verified]: %s values, %s mismatches, %s nil\n", report.N0(m.checked), report.N0(m.mismatches), report.N0(m.checkedNils))
-		if m.firstWrong != "" {
-			b.printf("[First mismatch]: %s\n", m.firstWrong)
-		}
+		b.printVerified(m)
 	} else if m.nils > 0 {
 		b.printf("[Misses]: %s replies were nil; a miss costs less than a read\n", report.N0(m.nils))
+	}
+}
+
+// printVerified writes what the checks of values found.
+func (b *bench) printVerified(m *measurement) {
+	b.printf("[Verified]: %s values, %s mismatches, %s nil\n", report.N0(m.checked), report.N0(m.mismatches), report.N0(m.checkedNils))
+	if m.firstWrong != "" {
+		b.printf("[First mismatch]: %s\n", m.firstWrong)
 	}
 }
 

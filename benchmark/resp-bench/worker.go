@@ -145,15 +145,19 @@ func collect(workers []*worker, elapsed time.Duration) (measurement, error) {
 		if m.firstError == "" {
 			m.firstError = w.replies.firstError
 		}
-		if w.checker == nil {
-			continue
-		}
-		m.checked += w.checker.checked
-		m.mismatches += w.checker.mismatches
-		m.checkedNils += w.checker.nils
-		if m.firstWrong == "" {
-			m.firstWrong = w.checker.firstMismatch
+		if w.checker != nil {
+			m.addChecks(w.checker)
 		}
 	}
 	return m, failure
+}
+
+// addChecks adds the findings of a checker.
+func (m *measurement) addChecks(c *checker) {
+	m.checked += c.checked
+	m.mismatches += c.mismatches
+	m.checkedNils += c.nils
+	if m.firstWrong == "" {
+		m.firstWrong = c.firstMismatch
+	}
 }
