@@ -1,5 +1,7 @@
 package network
 
+// Accepting: the first loop takes new connections and spreads them over all.
+
 import (
 	"net"
 	"syscall"

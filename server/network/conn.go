@@ -1,5 +1,7 @@
 package network
 
+// A Conn is what the handler, the loops and the goroutines know of one client.
+
 import (
 	"math"
 	"net"
@@ -104,7 +106,8 @@ func (c *Conn) Closing() bool { return c.closeAfterReply }
 func (c *Conn) Killed() bool { return c.killed.Load() }
 
 // Kill closes the connection without regard to what it still has to say: at once, or, when a
-// request is being served, after that. Any goroutine.
+// request is being served, after that. A worker ends the connection it is serving by
+// CloseAfterReply instead. Any goroutine.
 func (c *Conn) Kill() {
 	c.killed.Store(true)
 	c.mu.Lock()
@@ -117,7 +120,7 @@ func (c *Conn) Kill() {
 // unsentBytes is the length of the output the kernel has not taken.
 func (c *Conn) unsentBytes() int { return len(c.Out) - c.sent }
 
-// flush sends what it can of Out without waiting, lends the emptied buffer back to r, and tells
+// flush sends what it can of Out without waiting, gives the emptied buffer back to r, and tells
 // whether the connection may live on.
 func (c *Conn) flush(r *runner) (alive bool) {
 	if c.unsentBytes() > 0 {
@@ -131,6 +134,8 @@ func (c *Conn) flush(r *runner) (alive bool) {
 	unsent := c.unsentBytes()
 	if unsent == 0 {
 		r.takeOutput(c)
+	} else {
+		r.giveOutput()
 	}
 	if int64(unsent) != c.outputBytes.Load() {
 		c.outputBytes.Store(int64(unsent))

@@ -3,7 +3,7 @@
 //
 //	loop 0: one goroutine, one epoll set          loop 1 …
 //	+--------------------------------------+
-//	| wait → read → Worker.Serve → write    |  conns 1, 3, 5, …
+//	| wait → read → Worker.Serve → write   |  conns 1, 3, 5, …
 //	+--------------------------------------+
 //	                  | the worker calls handOff: its command has to wait
 //	                  v
@@ -13,6 +13,10 @@
 //	| the loop with  |     | block, returns; write; the connection goes   |
 //	| all other conns|     | back to its loop, the worker to the pool     |
 //	+----------------+     +----------------------------------------------+
+//
+// Everything a socket has delivered is one batch for Serve and is answered by one write. Short
+// replies are written once all connections that were ready together have been served, or before the
+// loop is handed off.
 //
 // On Linux plain TCP and unix sockets are served by a few such loops. Everywhere else, and on
 // Linux when Options.Goroutines is set, each connection has a goroutine of its own, which may
@@ -29,8 +33,8 @@
 //	N4  While a connection is detached from its loop, the loop neither watches nor reads it.
 //	N5  handOff runs on the goroutine that runs Serve. The first call of a Serve hands the loop
 //	    over, later ones do nothing.
-//	N6  A connection at rest holds no buffer. Input is kept only for an incomplete request, output
-//	    only while the peer's window is full.
+//	N6  A connection at rest holds no buffer, except on the goroutine path the one it reads into.
+//	    Input is kept only for an incomplete request, output only while the peer's window is full.
 //	N7  A connection with output over the soft bound is neither served nor read until it drains;
 //	    one over the hard bound is dropped.
 //	N8  Handler.Open comes before the first Serve and Handler.Closed after the last, each once.

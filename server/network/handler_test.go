@@ -25,6 +25,7 @@ import (
 //	hand X     X, after handOff twice
 //	wait X     X, after handOff and until the gate opens
 //	sleep      slept, after handOff and a moment
+//	stall X    X, after a moment in which the loop does nothing else
 //	close      bye, then the connection ends
 //	@N\n…      a request of N bytes in all, of which only the length is told; NeedBytes is used
 type lines struct {
@@ -129,6 +130,8 @@ func (w *lineWorker) answer(c *network.Conn, line string) {
 		w.handOff()
 		time.Sleep(50 * time.Microsecond)
 		text = "slept"
+	case "stall":
+		time.Sleep(30 * time.Millisecond)
 	case "big":
 		count, _ := strconv.Atoi(text)
 		text = strings.Repeat("x", count)

@@ -111,6 +111,44 @@ func TestHandOffStorm(t *testing.T) {
 	})
 }
 
+// TestRepliesOfOneTurn makes many connections ready in one turn of a loop, whose replies leave
+// together, and has one of them wait, one end and one die among the others.
+func TestRepliesOfOneTurn(t *testing.T) {
+	inModes(t, nil, func(t *testing.T, h *lines, s *network.Server) {
+		stalling, waiting, ending, dying := dial(t, s), dial(t, s), dial(t, s), dial(t, s)
+		others := make([]*client, 60)
+		for i := range others {
+			others[i] = dial(t, s)
+			others[i].ask("echo hello", "hello")
+		}
+		stalling.send("stall over\n")
+		for i, c := range others {
+			switch i {
+			case 20:
+				dying.send("echo unread\n")
+				_ = dying.Close()
+			case 30:
+				ending.send("close\n")
+			case 40:
+				waiting.send("echo early\nwait x\n")
+			}
+			c.send(fmt.Sprintf("echo %s %d\n", strings.Repeat("r", 800), i)) // 60 of them overflow the buffer
+		}
+		for i, c := range others {
+			c.expect(fmt.Sprintf("%s %d", strings.Repeat("r", 800), i))
+		}
+		stalling.expect("over")
+		ending.expect("bye")
+		ending.expectEnd()
+		close(h.gate)
+		waiting.expect("early")
+		waiting.expect("x")
+		for i, c := range others {
+			c.ask(fmt.Sprintf("echo %d", i), fmt.Sprint(i))
+		}
+	})
+}
+
 // TestHandedOffOutputDrainsInTheLoop gives a connection back with output its peer has not taken.
 func TestHandedOffOutputDrainsInTheLoop(t *testing.T) {
 	inModes(t, nil, func(t *testing.T, h *lines, s *network.Server) {

@@ -1,5 +1,7 @@
 package network
 
+// The event loops: who waits, who owns a connection, and how a loop changes hands.
+
 import (
 	"errors"
 	"fmt"
@@ -124,6 +126,7 @@ func (l *loop) run(r *runner) {
 				return
 			}
 		}
+		l.sendDeferred(r)
 	}
 	l.finish(r)
 	l.server.putRunner(r)
@@ -212,8 +215,7 @@ func (l *loop) receive(r *runner, c *Conn, now time.Time) {
 	c.touch(now)
 	r.conn = c
 	rest, alive := r.turn(c, buffer[:filled+n])
-	r.conn = nil
-	l.settle(r, c, alive && r.keep(c, rest, own))
+	l.conclude(r, c, alive && r.keep(c, rest, own))
 }
 
 // drain sends more of what the peer had no room for, and once it may, serves what it had to leave.
@@ -224,8 +226,29 @@ func (l *loop) drain(r *runner, c *Conn, hungUp bool) {
 	}
 	r.conn = c
 	rest, alive := r.turn(c, c.input)
+	l.conclude(r, c, alive && r.keep(c, rest, true))
+}
+
+// conclude ends a batch: at once, or together with others once its replies are sent.
+func (l *loop) conclude(r *runner, c *Conn, alive bool) {
 	r.conn = nil
-	l.settle(r, c, alive && r.keep(c, rest, true))
+	if last := len(r.deferred) - 1; last >= 0 && r.deferred[last] == c {
+		if alive {
+			return
+		}
+		r.deferred = r.deferred[:last]
+	}
+	l.settle(r, c, alive)
+}
+
+// sendDeferred sends the replies that waited for the others of their turn.
+func (l *loop) sendDeferred(r *runner) {
+	for i, c := range r.deferred {
+		r.deferred[i] = nil
+		l.settle(r, c, c.flush(r))
+	}
+	r.deferred = r.deferred[:0]
+	r.out = r.out[:0]
 }
 
 // settle decides how a connection goes on after a batch, in the loop or handed off.
@@ -288,6 +311,7 @@ func (r *runner) handOff() {
 	if l == nil || c == nil {
 		return
 	}
+	l.sendDeferred(r) // theirs need not wait
 	runtime.UnlockOSThread()
 	r.loop = nil
 	c.detached.Store(true)
@@ -313,23 +337,26 @@ func (l *loop) finish(r *runner) {
 	})
 	l.server.mu.Unlock()
 	for _, c := range mine {
-		l.finishConn(r, c, deadline)
+		deadline = l.finishConn(r, c, deadline)
 	}
 }
 
 // finishConn serves what was read and sends what the peer takes until the deadline, then closes.
-func (l *loop) finishConn(r *runner, c *Conn, deadline time.Time) {
+// As long as the peer takes something the deadline moves; it returns where that is at the end.
+func (l *loop) finishConn(r *runner, c *Conn, deadline time.Time) time.Time {
 	c.endOfInput = true
 	for c.unsentBytes() > 0 && !c.killed.Load() && waitWritable(c.socket.descriptor, time.Until(deadline)) {
 		if !c.flush(r) {
 			break
 		}
+		deadline = time.Now().Add(closeGrace)
 		rest, alive := r.turn(c, c.input)
 		if !alive || !r.keep(c, rest, true) {
 			break
 		}
 	}
 	l.drop(c)
+	return deadline
 }
 
 // waitWritable waits for a socket to take output, not longer than timeout.

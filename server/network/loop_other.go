@@ -28,7 +28,7 @@ func (s *Server) stopLoops() error {
 // handOff does nothing: the connection's goroutine may wait.
 func (r *runner) handOff() {}
 
-func (c *Conn) send(data []byte) (int, error) { return c.stream.Write(data) }
+func (c *Conn) send(data []byte) (int, error) { return c.sendStream(data) }
 
 func (c *Conn) interrupt() { _ = c.stream.Close() }
 

@@ -1,5 +1,7 @@
 package network
 
+// Options: where to listen, and the bounds on what connections may hold.
+
 import (
 	"errors"
 	"fmt"

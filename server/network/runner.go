@@ -1,5 +1,7 @@
 package network
 
+// A runner serves batches: what loops and streams have in common.
+
 // runner is what one executing goroutine has: a worker and the buffers that the connections it
 // serves need only for the moment. A loop's goroutine has one and takes it along when it hands the
 // loop off (N2, N3); a connection's own goroutine borrows one a batch.
@@ -7,14 +9,21 @@ type runner struct {
 	server *Server
 	worker Worker
 	in     []byte // the read buffer; full length
-	out    []byte // lent to the connection being served; empty
+	out    []byte // where replies go: its free end is lent to the connection being served
 	spare  []byte // an input buffer given back by a connection; empty
 
 	loop *loop // the loop this runner drives; nil once handed off
 	conn *Conn // the connection being served by the loop
+
+	// deferred are connections whose replies lie in out and are sent together, once all that the
+	// loop found ready is served. Sending wakes the peer; a client with many connections then
+	// wakes once, finds many replies and sends as many requests at once.
+	deferred []*Conn
 }
 
 const (
+	// maxDeferredBytes is the most output of one connection that waits for the others'.
+	maxDeferredBytes = 1 << 10
 	// batchOutputBytes is how much one Serve appends before OutputFull asks it to let it be sent.
 	batchOutputBytes = 1 << 20
 	// maxIdleBufferBytes is the largest buffer a runner keeps for reuse.
@@ -22,6 +31,8 @@ const (
 	// smallInputBytes is the largest rest of a batch that is copied before the next one in the
 	// runner's read buffer; more of it stays in the connection's own buffer and grows there.
 	smallInputBytes = 16 << 10
+	// minOutputBytes is the smallest buffer a runner keeps for replies.
+	minOutputBytes = 16 << 10
 	// minInputBytes is the smallest buffer a connection gets for an incomplete request.
 	minInputBytes = 512
 )
@@ -46,6 +57,9 @@ func (r *runner) turn(c *Conn, input []byte) (rest []byte, alive bool) {
 		}
 		input = input[consumed:]
 		full := c.OutputFull()
+		if r.tryDefer(c) {
+			return input, true
+		}
 		if !c.flush(r) || c.killed.Load() {
 			return nil, false
 		}
@@ -107,22 +121,44 @@ func (r *runner) inputBuffer(size int) []byte {
 	return make([]byte, 0, size)
 }
 
-// lendOutput gives the connection the runner's output buffer, or makes room at the start of the
-// one it still has.
+// lendOutput gives the connection the free end of the runner's output buffer, or makes room at the
+// start of the memory it still has.
 func (r *runner) lendOutput(c *Conn) {
 	switch {
 	case c.Out == nil:
-		c.Out, r.out = r.out, nil
+		if room := cap(r.out); room-len(r.out) < maxDeferredBytes {
+			// What is full stays with the connections whose replies lie in it.
+			r.out = make([]byte, 0, min(max(2*room, minOutputBytes), maxIdleBufferBytes))
+		}
+		c.Out = r.out[len(r.out):]
 	case c.sent > len(c.Out)/2:
 		c.Out = c.Out[:copy(c.Out, c.Out[c.sent:])]
 		c.sent = 0
 	}
 }
 
-// takeOutput takes the emptied output buffer back.
+// tryDefer leaves the connection's replies where they are, to be sent by sendDeferred, if they are
+// few and lie in the runner's buffer.
+func (r *runner) tryDefer(c *Conn) bool {
+	length, used := len(c.Out), len(r.out)
+	if r.loop == nil || length == 0 || length > maxDeferredBytes || used == cap(r.out) ||
+		&c.Out[0] != &r.out[:used+1][used] {
+		return false
+	}
+	r.out = r.out[:used+length]
+	c.Out = c.Out[:length:length] // what follows is lent to others
+	r.deferred = append(r.deferred, c)
+	return true
+}
+
+// takeOutput takes the emptied output buffer back, when it is better than the one there is.
 func (r *runner) takeOutput(c *Conn) {
-	if cap(c.Out) <= maxIdleBufferBytes && cap(c.Out) > cap(r.out) {
+	if len(r.deferred) == 0 && cap(c.Out) > cap(r.out) && cap(c.Out) >= minOutputBytes && cap(c.Out) <= maxIdleBufferBytes {
 		r.out = c.Out[:0]
 	}
 	c.Out, c.sent = nil, 0
 }
+
+// giveOutput lets the connection keep its output, of which the peer has not taken all, together
+// with the buffer it may lie in.
+func (r *runner) giveOutput() { r.out = nil }

@@ -1,5 +1,7 @@
 package network
 
+// A Server opens and closes everything; the work is done in loops and streams.
+
 import (
 	"errors"
 	"fmt"
@@ -70,8 +72,8 @@ func (s *Server) NextID() uint64 { return s.lastID.Add(1) }
 // Connections is the number of open connections with a socket.
 func (s *Server) Connections() int { return int(s.connections.Load()) }
 
-// Close stops accepting, finishes the requests that were read, sends their replies as far as the
-// peers take them within a second, and closes everything. It waits for every Serve in progress:
+// Close stops accepting, finishes the requests that were read, sends their replies until a peer
+// takes none for a second, and closes everything. It waits for every Serve in progress:
 // the handler must see to it that none waits forever. Later calls do nothing.
 func (s *Server) Close() error {
 	s.mu.Lock()
@@ -99,7 +101,7 @@ func (s *Server) Close() error {
 	return errors.Join(problems...)
 }
 
-// closeGrace is how long Close waits for peers to take their replies.
+// closeGrace is how long Close waits for a peer to take more of its replies.
 const closeGrace = time.Second
 
 // open listens on every address.

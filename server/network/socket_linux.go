@@ -1,5 +1,7 @@
 package network
 
+// System calls on sockets, for loops and, behind a net.Conn, for streams.
+
 import (
 	"net/netip"
 	"syscall"
@@ -28,7 +30,7 @@ func (k *socket) read(buffer []byte) (int, syscall.Errno) {
 // send passes data to the kernel without waiting and returns how much it took.
 func (c *Conn) send(data []byte) (int, error) {
 	if c.stream != nil {
-		return c.stream.Write(data)
+		return c.sendStream(data)
 	}
 	n, _, errno := syscall.RawSyscall6(syscall.SYS_SENDTO, uintptr(c.socket.descriptor),
 		uintptr(unsafe.Pointer(unsafe.SliceData(data))), uintptr(len(data)), syscall.MSG_NOSIGNAL, 0, 0)

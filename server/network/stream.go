@@ -94,6 +94,23 @@ func (s *Server) serveStream(c *Conn) {
 	s.closeConn(c)
 }
 
+// sendChunkBytes is how much one write to a stream passes on.
+const sendChunkBytes = 256 << 10
+
+// sendStream writes data and waits for the peer to take it. While the server closes, the peer must
+// take each chunk within closeGrace; interruptStreams bounds the write in progress.
+func (c *Conn) sendStream(data []byte) (sent int, err error) {
+	for sent < len(data) && err == nil {
+		if c.server.closing.Load() {
+			_ = c.stream.SetWriteDeadline(time.Now().Add(closeGrace)) // fails only if the write does too
+		}
+		var n int
+		n, err = c.stream.Write(data[sent:min(len(data), sent+sendChunkBytes)])
+		sent += n
+	}
+	return sent, err
+}
+
 // growStreamInput makes room for the next read. A buffer grows up to batch bytes when a read
 // filled it, further only for a request that is larger, and shrinks when nothing is in it.
 func (c *Conn) growStreamInput(batch int) {

@@ -1,5 +1,7 @@
 package network
 
+// The table from descriptors to connections.
+
 import "sync/atomic"
 
 // table finds a connection by its descriptor. The kernel hands out the smallest free number, so
