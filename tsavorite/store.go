@@ -89,6 +89,14 @@ func (s *Store) Truncate() error {
 	return nil
 }
 
+// Tail returns the address at which the next record will lie, or a lower one. Records written
+// from now on lie at or above it.
+func (s *Store) Tail() uint64 { return uint64(s.log.Tail()) }
+
+// DropBelow gives back the room of every record below an address that Tail returned. The caller
+// promises that nobody misses them: their namespaces are dropped.
+func (s *Store) DropBelow(address uint64) { s.log.DropBelow(record.Address(address)) }
+
 // DropNamespace says that nobody will name the namespace again: its records are dead, and compaction
 // takes their room. They are not looked for now.
 func (s *Store) DropNamespace(namespace uint32) {

@@ -42,16 +42,10 @@ func flushdb(c *Context) {
 
 // flushall is FLUSHALL [ASYNC|SYNC].
 func flushall(c *Context) {
-	if !c.flushOptions() {
-		return
+	if c.flushOptions() {
+		c.State.FlushAll()
+		c.ok()
 	}
-	var err error
-	c.Wait(func() { err = c.State.FlushAll() })
-	if err != nil {
-		c.failedBy(err)
-		return
-	}
-	c.ok()
 }
 
 // flushOptions checks the one option there may be, and replies if it is wrong. Both words mean the

@@ -43,10 +43,7 @@ func TestKeyspaceCountIsNeverNegative(t *testing.T) {
 }
 
 func TestFlushTakesNewNamespaces(t *testing.T) {
-	state, err := NewState(nil, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	state := newTestContext(t, tsavorite.Options{}).State
 	used := make(map[uint32]bool)
 	take := func() {
 		t.Helper()
