@@ -83,8 +83,7 @@ func (h *handler) traffic() command.Traffic {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	sum := command.Traffic{
-		Connections: h.state.Server.Clients.Count(),
-		Accepted:    h.accepted.Load(), Refused: h.refused.Load(),
+		Accepted: h.accepted.Load(), Refused: h.refused.Load(),
 		InputBytes: h.mu.inputBytes, OutputBytes: h.mu.outputBytes,
 	}
 	for w := range h.mu.workers {

@@ -151,9 +151,12 @@ func TestPassword(t *testing.T) {
 	check(t, second, "PING", needed)
 	check(t, second, "AUTH secret", "-WRONGPASS invalid username-password pair or user is disabled.")
 	check(t, second, "AUTH default other", "+OK")
+	waiting := dial(t, s)
+	check(t, waiting, "PING", needed)
 	if _, err := c.Do("CONFIG", "SET", "requirepass", ""); err != nil {
 		t.Fatal(err)
 	}
+	check(t, waiting, "PING", "+PONG")
 	check(t, dial(t, s), "PING", "+PONG")
 }
 

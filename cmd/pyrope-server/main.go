@@ -76,5 +76,17 @@ func serve(flags *flags, notes []string, stdout, stderr io.Writer, signals <-cha
 	case <-s.ShutdownRequested():
 		log.Info("closing", "request", "SHUTDOWN")
 	}
-	return s.Close()
+	return closeUnless(s, signals)
+}
+
+// closeUnless closes the server; a second signal ends the wait for it.
+func closeUnless(s *server.Server, signals <-chan os.Signal) error {
+	closed := make(chan error, 1)
+	go func() { closed <- s.Close() }()
+	select {
+	case err := <-closed:
+		return err
+	case received := <-signals:
+		return fmt.Errorf("cannot close the server: interrupted by %s", received)
+	}
 }

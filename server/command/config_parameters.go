@@ -88,7 +88,7 @@ var ownParameters = []parameter{
 	{name: "bind", get: func(s *State) string { return s.Server.Options.Hosts() }},
 	{name: "databases", get: func(s *State) string { return strconv.Itoa(len(s.databases)) }},
 	{name: "dir", get: directory},
-	{name: "io-threads", get: func(s *State) string { return strconv.Itoa(max(s.Server.Options.NetworkThreads, 1)) }},
+	{name: "io-threads", get: func(s *State) string { return strconv.Itoa(s.Server.threads()) }},
 	{name: "logger-level", get: func(s *State) string { return string(s.level()) }, set: setLevel},
 	{name: "loglevel", get: redisLevel, set: setLevel},
 	{name: "max-databases", get: func(s *State) string { return strconv.Itoa(len(s.databases)) }},

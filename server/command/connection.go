@@ -120,6 +120,15 @@ func (c *Context) login(user, password []byte) bool {
 	return true
 }
 
+// mustLogIn tells whether the client has yet to authenticate. A password that was taken away since
+// the connection came is asked for no longer.
+func (c *Context) mustLogIn() bool {
+	if c.Client.NeedsAuth && c.State.Server.Password() == "" {
+		c.Client.SetAuthenticated(true)
+	}
+	return c.Client.NeedsAuth
+}
+
 // helloOptions are the arguments of HELLO; nil for those not given.
 type helloOptions struct {
 	version        resp.Version
@@ -136,7 +145,7 @@ func hello(c *Context) {
 	if options.user != nil && !c.login(options.user, options.password) {
 		return
 	}
-	if c.Client.NeedsAuth {
+	if c.mustLogIn() {
 		c.error(errHelloAuth)
 		return
 	}

@@ -81,7 +81,7 @@ func (c *Context) execute() {
 		c.reject(d, errWrongArity)
 		return
 	}
-	if client.NeedsAuth && d.Flags&NoAuth == 0 {
+	if client.NeedsAuth && d.Flags&NoAuth == 0 && c.mustLogIn() {
 		c.reject(d, errNoAuth)
 		return
 	}

@@ -42,7 +42,7 @@ func infoServer(s *State, w *infoWriter) {
 	w.line("configured_hz", 10)
 	w.line("executable", executable)
 	w.line("config_file", "")
-	w.line("io_threads_active", flagOf(server.Options.NetworkThreads > 1))
+	w.line("io_threads_active", flagOf(server.threads() > 1))
 }
 
 // infoClients writes how many connections there are.

@@ -5,6 +5,7 @@ import (
 	"crypto/subtle"
 	"encoding/hex"
 	"log/slog"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,7 +16,6 @@ import (
 
 // Traffic is what has gone through a server's sockets since its start.
 type Traffic struct {
-	Connections             int    // open now
 	Accepted, Refused       uint64 // connections
 	InputBytes, OutputBytes uint64
 }
@@ -77,6 +77,14 @@ func (s *ServerState) MaxClients() int {
 		return int(limit)
 	}
 	return s.Options.MaxClients
+}
+
+// threads is the number of event loops.
+func (s *ServerState) threads() int {
+	if threads := s.Options.NetworkThreads; threads != 0 {
+		return threads
+	}
+	return runtime.NumCPU()
 }
 
 // traffic is the traffic since the last CONFIG RESETSTAT.
