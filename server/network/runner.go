@@ -23,7 +23,7 @@ type runner struct {
 
 const (
 	// maxDeferredBytes is the most output of one connection that waits for the others'.
-	maxDeferredBytes = 1 << 10
+	maxDeferredBytes = 4 << 10
 	// batchOutputBytes is how much one Serve appends before OutputFull asks it to let it be sent.
 	batchOutputBytes = 1 << 20
 	// maxIdleBufferBytes is the largest buffer a runner keeps for reuse.
