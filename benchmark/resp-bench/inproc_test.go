@@ -83,11 +83,11 @@ func TestRealServerOverTCP(t *testing.T) {
 	}
 	port := strconv.Itoa(s.Addr().(*net.TCPAddr).Port)
 	for _, flags := range []string{
-		"--op MSET --dbsize 20011 --keylength 16 --valuelength 96 --load-threads 7 --runtime 0",
-		"-s --op GET --dbsize 20011 --keylength 16 --valuelength 96 -t 1,3 -b 1024 --totalops 50000 --runtime 0 --verify",
-		"-s --op MGET --dbsize 20011 --keylength 16 --valuelength 96 -t 2 -b 5000 --totalops 50000 --runtime 0 --verify --zipf",
-		"-s --op SET --dbsize 20011 --keylength 16 --valuelength 96 -t 2 -b 5000 --totalops 50000 --runtime 0",
-		"-s --op GET --dbsize 20011 --keylength 16 --valuelength 96 -t 2 -b 64 --totalops 50000 --runtime 0 --verify",
+		"--op MSET --dbsize 2003 --keylength 16 --valuelength 96 --load-threads 7 --runtime 0",
+		"-s --op GET --dbsize 2003 --keylength 16 --valuelength 96 -t 1,3 -b 1024 --totalops 50000 --runtime 0 --verify",
+		"-s --op MGET --dbsize 2003 --keylength 16 --valuelength 96 -t 2 -b 1000 --totalops 50000 --runtime 0 --verify --zipf",
+		"-s --op SET --dbsize 2003 --keylength 16 --valuelength 96 -t 2 -b 5000 --totalops 50000 --runtime 0",
+		"-s --op GET --dbsize 2003 --keylength 16 --valuelength 96 -t 2 -b 64 --totalops 50000 --runtime 0 --verify",
 	} {
 		if code, out, failures := runFlags("-p " + port + " " + flags); code != 0 {
 			t.Fatalf("%s: exit %d: %s%s", flags, code, out, failures)

@@ -3,7 +3,7 @@
 // It runs offline: request batches are built beforehand, and each thread sends a batch chosen at
 // random, drains all its replies, and goes on. What a run does is
 //
-//	options → load (MSET or SET of every key, DBSIZE compared) → [verify every key] → for each batch size:
+//	options → load (every key, DBSIZE compared) → [verify every key] → for each batch size:
 //	          build batches → for each thread count: run, print [Total time] and [Throughput]
 //
 // The batches are bytes on the wire; replies are counted by a scanner that looks at headers only,
