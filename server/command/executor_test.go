@@ -134,6 +134,8 @@ func TestMalformedRequestCloses(t *testing.T) {
 
 func TestUnauthenticatedClientsAreRefused(t *testing.T) {
 	c := newTestContext(t, tsavorite.Options{})
+	c.State.Server.SetPassword("secret")
+	c.State.Server.SetPassword("secret")
 	got := serve(t, c, &Client{NeedsAuth: true}, requests("GET a", "SET a 1", "NOSUCH"))
 	want := "-NOAUTH Authentication required.\r\n-NOAUTH Authentication required.\r\n" +
 		"-ERR unknown command 'NOSUCH', with args beginning with: \r\n"
@@ -262,6 +264,25 @@ func TestWaitLeavesTheEngine(t *testing.T) {
 	c.Close()
 	if err := store.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestLongCommandsStepAside: who walks the whole log hands the other connections over first.
+func TestLongCommandsStepAside(t *testing.T) {
+	state := newTestContext(t, tsavorite.Options{}).State
+	handOffs := 0
+	c, err := state.NewContext(func() { handOffs++ })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	client := &Client{}
+	for line, want := range map[string]bool{"SET k v": false, "GET k": false, "DBSIZE": false, "KEYS *": true} {
+		handOffs = 0
+		serve(t, c, client, requests(line))
+		if (handOffs > 0) != want {
+			t.Errorf("%s handed over %d times", line, handOffs)
+		}
 	}
 }
 
