@@ -1,11 +1,16 @@
 package tsavorite
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/pyropedb/pyrope/tsavorite/internal/record"
 )
+
+// errBusy says that compaction met a latch that stays busy: a session that holds it by Latch may be waiting
+// for the room that compaction is to make.
+var errBusy = errors.New("tsavorite: a latch stays busy")
 
 // compactLog moves what is live in [begin, until) to the tail and drops the rest. until is the end of a
 // page below the tail's. On an error nothing was dropped.
@@ -52,9 +57,10 @@ func (s *Session) moveToTail(c *candidate) error {
 		chain = c.check.chain
 	}
 	for {
-		var w writer
-		w.start(s, hash, key)
-		w.compacting = true
+		w := writer{compacting: true}
+		if w.start(s, hash, key); w.bucket == nil {
+			return errBusy
+		}
 		switch {
 		case w.record.IsNone() && w.disk == chain:
 		case !w.record.IsNone() && w.address == c.address:
@@ -82,6 +88,9 @@ func (s *Session) moveToTail(c *candidate) error {
 	}
 }
 
+// compacts reports whether the store moves live records to the tail and drops what was below.
+func (s *Store) compacts() bool { return s.options.Device == nil && !s.options.EvictOldest }
+
 // minPause is the least time between two rounds of compaction that gained nothing.
 const minPause = 100 * time.Millisecond
 
@@ -89,13 +98,8 @@ const minPause = 100 * time.Millisecond
 // of the oldest page to the tail, so that the dead ones' bytes can be used again. When a whole round
 // gains no page, memory is full.
 func (s *Store) runCompactor() {
-	session, err := s.NewSession()
-	if err != nil {
-		return // cannot happen without a device: a session has nothing to open
-	}
-	s.mu.Lock()
-	delete(s.sessions, session) // it is nobody's to close
-	s.mu.Unlock()
+	session := s.makeSession()
+	session.hasty = true
 	defer session.Close()
 	for {
 		select {

@@ -166,3 +166,43 @@ func TestFullMemoryOfPoorlyFittingRecords(t *testing.T) {
 		t.Fatalf("record %d of 1,040 bytes in 64 KiB: %v", stored, status)
 	}
 }
+
+// TestLatchOnFullMemory keeps writing under latches while compaction has to make the room: it may be refused,
+// it must not hang.
+func TestLatchOnFullMemory(t *testing.T) {
+	store, err := tsavorite.Open(tsavorite.Options{PageBytes: 4096, MemoryBytes: 4 * 4096, IndexBytes: 512})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		session, err := store.NewSession()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer session.Close()
+		keys := make([]tsavorite.Key, 20)
+		for i := range keys {
+			keys[i] = compactKey(i)
+		}
+		for round := range 40 {
+			session.Enter()
+			session.Latch(keys)
+			for _, key := range keys {
+				session.Upsert(key, make([]byte, 50+round*8), tsavorite.Metadata{})
+			}
+			session.Unlatch()
+			session.Leave()
+		}
+	}()
+	select {
+	case <-done:
+	case <-time.After(30 * time.Second):
+		t.Fatal("a latched session and compaction wait for each other")
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -12,7 +12,15 @@ import (
 //
 // Latches are taken in the order of their buckets; a latch that stays busy makes the session give
 // all of them back before it waits, so two sessions cannot wait for each other.
+//
+// In a store without a device that has run full, Latch first waits for the compaction it may need: once it
+// holds latches, compaction does not wait for them, and verbs answer OutOfMemory.
 func (s *Session) Latch(keys []Key) {
+	if seen := s.log.Limit(); s.log.NeedsCompaction() {
+		s.suspend()
+		_, _ = s.log.WaitRoom(seen) // full or not: the verbs will tell
+		s.resume()
+	}
 	for attempt := 0; !s.tryLatch(keys); attempt++ {
 		s.waitForLatch(attempt)
 	}

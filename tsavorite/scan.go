@@ -55,7 +55,7 @@ func (s *Session) Scan(namespace uint32, cursor uint64, limit int, v Visitor) (u
 	for settled := record.Address(0); ; {
 		if at >= settled {
 			settled = min(s.settledTail(), c.bound)
-			if at = max(at, s.log.Begin()); at >= settled {
+			if at = s.skipDropped(at); at >= settled {
 				return 0, nil
 			}
 		}
@@ -76,6 +76,16 @@ func (s *Session) Scan(namespace uint32, cursor uint64, limit int, v Visitor) (u
 	}
 }
 
+// skipDropped returns at, or begin if that has passed it. What was skipped is dead, except where a store
+// compacts: its live records have gone to the tail, so the bound follows.
+func (s *Session) skipDropped(at record.Address) record.Address {
+	begin := s.log.Begin()
+	if at < begin && s.store.compacts() {
+		s.scan.bound = max(s.scan.bound, s.log.Tail())
+	}
+	return max(at, begin)
+}
+
 // settledTail is the tail below which every record is written. The session leaves its epoch for that.
 func (s *Session) settledTail() record.Address {
 	s.suspend()
@@ -89,7 +99,7 @@ func (s *Session) gather(at record.Address, limit int) (record.Address, error) {
 	c := &s.scan
 	c.candidates, c.copies = c.candidates[:0], c.copies[:0]
 	for at < c.until && !c.isFull(limit) {
-		at = max(at, s.log.Begin())
+		at = s.skipDropped(at)
 		var err error
 		if at >= s.log.Head() {
 			at, err = s.gatherFromMemory(at, limit)
@@ -125,6 +135,9 @@ func (s *Session) gatherFromMemory(at record.Address, limit int) (record.Address
 		if c.wants(r) {
 			departs := s.departs
 			if !r.IsTombstone() && !s.consider(r, at, next, true) {
+				if s.hasty {
+					return at, errBusy
+				}
 				return at, nil
 			}
 			c.looked++
@@ -158,6 +171,9 @@ func (s *Session) consider(r record.Record, at, next record.Address, inMemory bo
 	hash := hashOf(key)
 	departs := s.departs
 	t, b := s.latchShared(hash)
+	if b == nil {
+		return false
+	}
 	if inMemory && s.departs != departs {
 		s.unlatchShared(t, b, hash)
 		return false

@@ -27,6 +27,7 @@ type Session struct {
 	blocked bool     // onBlock has run since Enter
 	departs uint     // times a verb left the epoch to wait: what was found before may be gone
 	held    []uint64 // latch IDs taken by Latch, ascending
+	hasty   bool     // gives up a latch that stays busy: the compactor's session
 	err     error    // cause of the last StatusError
 	created uint     // records created, to look at the index now and then
 
@@ -40,12 +41,18 @@ type Session struct {
 
 // NewSession returns a session. The caller closes it before the store.
 func (s *Store) NewSession() (*Session, error) {
-	session := &Session{store: s, log: s.log, index: s.index, epoch: s.epochs.Register()}
-	session.pending.init(s.sectorBytes())
+	session := s.makeSession()
 	s.mu.Lock()
 	s.sessions[session] = struct{}{}
 	s.mu.Unlock()
 	return session, nil
+}
+
+// makeSession returns a session that the store does not wait for.
+func (s *Store) makeSession() *Session {
+	session := &Session{store: s, log: s.log, index: s.index, epoch: s.epochs.Register()}
+	session.pending.init(s.sectorBytes())
+	return session
 }
 
 // Close waits for what is pending and frees the session. It must be outside Enter and Leave.
@@ -114,7 +121,8 @@ func hashOf(key Key) uint64 {
 	return xxhash.Sum64(key.Bytes) ^ uint64(key.Namespace)*0x9E3779B97F4A7C15
 }
 
-// latchShared takes the shared latch of a hash's bucket; unlatchShared must follow.
+// latchShared takes the shared latch of a hash's bucket; unlatchShared must follow. It returns nil
+// when a hasty session gives up.
 func (s *Session) latchShared(hash uint64) (*index.Table, *index.Bucket) {
 	for attempt := 0; ; attempt++ {
 		t := s.index.Table()
@@ -132,6 +140,9 @@ func (s *Session) latchShared(hash uint64) (*index.Table, *index.Bucket) {
 			}
 			t = t.Next()
 		}
+		if s.hasty && attempt == hastyAttempts {
+			return nil, nil
+		}
 		s.waitForLatch(attempt)
 	}
 }
@@ -143,7 +154,8 @@ func (s *Session) unlatchShared(t *index.Table, b *index.Bucket, hash uint64) {
 	b.ReleaseShared()
 }
 
-// latchExclusive takes the exclusive latch of a hash's bucket; unlatchExclusive must follow.
+// latchExclusive takes the exclusive latch of a hash's bucket; unlatchExclusive must follow. It
+// returns nil when a hasty session gives up.
 func (s *Session) latchExclusive(hash uint64) (*index.Table, *index.Bucket) {
 	for attempt := 0; ; attempt++ {
 		t := s.index.Table()
@@ -161,6 +173,9 @@ func (s *Session) latchExclusive(hash uint64) (*index.Table, *index.Bucket) {
 			}
 			t = t.Next()
 		}
+		if s.hasty && attempt == hastyAttempts {
+			return nil, nil
+		}
 		s.waitForLatch(attempt)
 	}
 }
@@ -171,6 +186,9 @@ func (s *Session) unlatchExclusive(t *index.Table, b *index.Bucket, hash uint64)
 	}
 	b.ReleaseExclusive()
 }
+
+// hastyAttempts is when a hasty session gives a latch up: after about ten milliseconds.
+const hastyAttempts = 40
 
 // waitForLatch lets others run. Latches are short, except those of Latch: a wait that lasts is a
 // wait like any other, announced to the hook.

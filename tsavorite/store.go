@@ -61,7 +61,7 @@ func Open(o Options) (*Store, error) {
 		return nil, fmt.Errorf("tsavorite: %w", err)
 	}
 	s.background.Go(s.runGrower)
-	if o.Device == nil && !o.EvictOldest {
+	if s.compacts() {
 		s.background.Go(s.runCompactor)
 	}
 	return s, nil

@@ -20,7 +20,9 @@ type writer struct {
 // start latches the key and looks it up.
 func (w *writer) start(s *Session, hash uint64, key Key) {
 	w.session, w.hash, w.key, w.claimed = s, hash, key, false
-	w.table, w.bucket = s.latchExclusive(hash)
+	if w.table, w.bucket = s.latchExclusive(hash); w.bucket == nil {
+		return
+	}
 	w.found = s.lookup(w.table, w.bucket, hash, key)
 }
 
@@ -124,7 +126,9 @@ func (w *writer) reserve(layout record.Layout, length int, m Metadata) (target r
 func (w *writer) publish(target record.Record, at record.Address, tombstone bool) {
 	previous := w.newest
 	if !w.record.IsNone() {
-		w.session.counters.deadBytes += uint64(w.record.Size())
+		if !w.compacting {
+			w.session.counters.deadBytes += uint64(w.record.Size())
+		}
 		if w.address == w.newest {
 			previous = w.record.Previous()
 		}
