@@ -80,10 +80,11 @@ func (r *runner) window(c *Conn) (buffer []byte, filled int, own bool) {
 	}
 	length, room := len(c.input), cap(c.input)
 	if fits := length < c.NeedBytes && c.NeedBytes <= room; room-length < room/4 && !fits {
-		// Grown by doubling, so that a peer must send what it announces before memory is spent on it.
+		// Grown by doubling, so that a peer must send what it announces before memory is spent on
+		// it. A request of many small parts announces them one by one: at least half is added.
 		want := max(2*room, len(r.in))
 		if c.NeedBytes > length {
-			want = min(want, c.NeedBytes)
+			want = min(want, max(c.NeedBytes, length+length/2))
 		}
 		c.input = append(r.inputBuffer(want), c.input...)
 	}
