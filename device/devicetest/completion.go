@@ -1,6 +1,7 @@
 package devicetest
 
 import (
+	"runtime"
 	"sync"
 	"testing"
 
@@ -134,7 +135,11 @@ func testQueuesShareARing(t *testing.T, c Config) {
 			for round := range rounds {
 				q.Submit(requests)
 				for back := 0; back < len(requests); {
-					n := q.Poll(done, (g+round)%3 != 0)
+					wait := (g+round)%3 != 0
+					if !wait {
+						runtime.Gosched()
+					}
+					n := q.Poll(done, wait)
 					for _, r := range done[:n] {
 						if r.Token >= uint64(len(requests)) || requests[r.Token] != r {
 							t.Errorf("queue %d got a request of another", g)

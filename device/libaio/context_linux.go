@@ -74,18 +74,21 @@ type context struct {
 
 	area        []byte            // holds blocks, pointers and waited: memory the kernel reads or writes
 	blocks      []controlBlock    // by slot
-	pointers    []uint64          // addresses of staged blocks, in order: io_submit's argument
+	pointers    []uint64          // addresses of staged reads, in order: io_submit's argument
 	staged      int               // pointers in use
-	hasWrite    bool              // a staged operation writes, so that io_submit may block for long
 	waited      []event           // filled by Wait
 	waitedCount int               // events in waited that Reap has yet to hand out
 	refused     []ring.Completion // by the last Submit
-	eventFD     int               // -1 for none
+
+	writer  *writer
+	writes  *atomic.Int64 // writes being submitted by the device's contexts
+	eventFD atomic.Int64  // -1 for none; read by the writer as well
 }
 
-// newContext makes a context for depth requests.
-func newContext(depth int) (*context, error) {
-	c := &context{eventFD: -1}
+// newContext makes a context for depth requests. writes is shared by the contexts of a device.
+func newContext(depth int, writes *atomic.Int64) (*context, error) {
+	c := &context{writes: writes}
+	c.eventFD.Store(-1)
 	if _, _, errno := unix.Syscall(unix.SYS_IO_SETUP, uintptr(depth), uintptr(unsafe.Pointer(&c.handle)), 0); errno != 0 {
 		return nil, fmt.Errorf("io_setup of %d requests: %w", depth, errno)
 	}
@@ -99,6 +102,7 @@ func newContext(depth int) (*context, error) {
 	c.pointers = unsafe.Slice((*uint64)(unsafe.Pointer(&area[blockBytes])), depth)
 	c.waited = unsafe.Slice((*event)(unsafe.Pointer(&area[blockBytes+pointerBytes])), waitBatch)
 	c.refused = make([]ring.Completion, 0, depth)
+	c.writer = newWriter(c, depth)
 	// The handle is an address of memory that the kernel owns; reading it as a pointer through its own
 	// variable says so to vet.
 	header := *(**ringHeader)(unsafe.Pointer(&c.handle))
@@ -109,7 +113,7 @@ func newContext(depth int) (*context, error) {
 	return c, nil
 }
 
-// Stage fills the slot's control block.
+// Stage fills the slot's control block. A write goes to the writer at once.
 func (c *context) Stage(o ring.Operation) {
 	block := &c.blocks[o.Slot]
 	*block = controlBlock{
@@ -120,20 +124,26 @@ func (c *context) Stage(o ring.Operation) {
 		length:     uint64(len(o.Memory)),
 		offset:     o.Offset,
 	}
+	if fd := c.eventFD.Load(); fd >= 0 {
+		block.flags, block.eventDescriptor = flagEventFD, uint32(fd)
+	}
+	address := uint64(uintptr(unsafe.Pointer(block)))
 	if o.Op == device.OpWrite {
 		block.command = commandWrite
-		c.hasWrite = true
+		c.writer.push(address)
+		return
 	}
-	if c.eventFD >= 0 {
-		block.flags, block.eventDescriptor = flagEventFD, uint32(c.eventFD)
-	}
-	c.pointers[c.staged] = uint64(uintptr(unsafe.Pointer(block)))
+	c.pointers[c.staged] = address
 	c.staged++
 }
 
-// Submit passes staged blocks to the kernel. An io_submit that only reads returns within
-// microseconds, so the scheduler is not told of it; one that writes may allocate blocks or wait for
-// the disk.
+// slotOf is the slot whose control block lies at an address.
+func (c *context) slotOf(block uint64) uint32 {
+	first := uint64(uintptr(unsafe.Pointer(&c.blocks[0])))
+	return uint32((block - first) / uint64(unsafe.Sizeof(controlBlock{})))
+}
+
+// Submit passes the staged reads to the kernel.
 func (c *context) Submit(bool) error {
 	c.refused = c.refused[:0]
 	first := 0
@@ -147,32 +157,50 @@ func (c *context) Submit(bool) error {
 			c.staged = copy(c.pointers, c.pointers[first:c.staged])
 			return ring.ErrBusy
 		default: // the kernel refuses the first of them
-			slot := (c.pointers[first] - uint64(uintptr(unsafe.Pointer(&c.blocks[0])))) / uint64(unsafe.Sizeof(controlBlock{}))
-			c.refused = append(c.refused, ring.Completion{Slot: uint32(slot), Result: -int64(errno)})
+			c.refused = append(c.refused, ring.Completion{Slot: c.slotOf(c.pointers[first]), Result: -int64(errno)})
 			first++
 		}
 	}
-	c.staged, c.hasWrite = 0, false
+	c.staged = 0
 	return nil
 }
 
+// submit passes on reads from the first on. That takes microseconds, so the scheduler is not told of
+// it; except while the device writes, since a read of the file that grows waits for the write.
 func (c *context) submit(first int) (int, unix.Errno) {
-	call := unix.RawSyscall
-	if c.hasWrite {
-		call = unix.Syscall
+	count, argument := uintptr(c.staged-first), uintptr(unsafe.Pointer(&c.pointers[first]))
+	if c.writes.Load() == 0 {
+		accepted, _, errno := unix.RawSyscall(unix.SYS_IO_SUBMIT, c.handle, count, argument)
+		return int(accepted), errno
 	}
-	accepted, _, errno := call(unix.SYS_IO_SUBMIT, c.handle, uintptr(c.staged-first), uintptr(unsafe.Pointer(&c.pointers[first])))
+	accepted, _, errno := unix.Syscall(unix.SYS_IO_SUBMIT, c.handle, count, argument)
 	return int(accepted), errno
+}
+
+// ioSubmitOne submits a single control block, telling the scheduler that it may take long.
+func ioSubmitOne(handle uintptr, block uint64) unix.Errno {
+	_, _, errno := unix.Syscall(unix.SYS_IO_SUBMIT, handle, 1, uintptr(unsafe.Pointer(&block)))
+	return errno
 }
 
 // Refused returns what the kernel did not take, for an invalid descriptor or argument.
 func (c *context) Refused() []ring.Completion { return c.refused }
 
-// Wait blocks in io_getevents.
-func (c *context) Wait() error { return c.getEvents(1) }
+// Wait blocks in io_getevents, for a short while only if a write might be refused meanwhile.
+func (c *context) Wait() error {
+	var limit *unix.Timespec
+	if c.writer.outstanding.Load() > 0 {
+		limit = &unix.Timespec{Nsec: int64(lookAgain)}
+	}
+	if c.writer.lateCount.Load() > 0 {
+		return nil
+	}
+	return c.getEvents(1, limit)
+}
 
-func (c *context) getEvents(least uintptr) error {
-	count, _, errno := unix.Syscall6(unix.SYS_IO_GETEVENTS, c.handle, least, waitBatch, uintptr(unsafe.Pointer(&c.waited[0])), 0, 0)
+func (c *context) getEvents(least uintptr, limit *unix.Timespec) error {
+	count, _, errno := unix.Syscall6(unix.SYS_IO_GETEVENTS, c.handle, least, waitBatch,
+		uintptr(unsafe.Pointer(&c.waited[0])), uintptr(unsafe.Pointer(limit)), 0)
 	switch errno {
 	case 0:
 		c.waitedCount = int(count)
@@ -183,11 +211,11 @@ func (c *context) getEvents(least uintptr) error {
 	return fmt.Errorf("io_getevents: %w", errno)
 }
 
-// Reap hands out what Wait took, then what lies in the mapped ring.
+// Reap hands out refused writes, then what Wait took, then what lies in the mapped ring.
 func (c *context) Reap(completions []ring.Completion) int {
-	n := 0
+	n := c.writer.reap(completions)
 	if c.header == nil && c.waitedCount == 0 {
-		_ = c.getEvents(0)
+		_ = c.getEvents(0, nil)
 	}
 	taken := 0
 	for taken < c.waitedCount && n < len(completions) {
@@ -223,12 +251,15 @@ func (c *context) reapMapped(completions []ring.Completion) int {
 
 // Announce adds the descriptor to blocks that are staged from now on.
 func (c *context) Announce(eventFD int) error {
-	c.eventFD = eventFD
+	c.eventFD.Store(int64(eventFD))
 	return nil
 }
 
 // Close destroys the context.
 func (c *context) Close() error {
+	if c.writer != nil {
+		c.writer.close()
+	}
 	var err error
 	if _, _, errno := unix.Syscall(unix.SYS_IO_DESTROY, c.handle, 0, 0); errno != 0 {
 		err = fmt.Errorf("io_destroy: %w", errno)

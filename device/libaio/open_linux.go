@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync/atomic"
 
 	"github.com/pyropedb/pyrope/device"
 	"github.com/pyropedb/pyrope/device/internal/ring"
@@ -14,10 +15,11 @@ import (
 // Open opens a device of o.IOContexts contexts of o.QueueDepth requests each. Contexts count
 // against fs.aio-max-nr for the whole system; smaller ones are tried before it gives up.
 func Open(o device.Options) (device.Device, error) {
+	writes := new(atomic.Int64)
 	d, err := ring.Open(ring.Driver{
 		Kind:       "libaio",
 		DirectFlag: unix.O_DIRECT,
-		OpenKernel: func(depth int) (ring.Kernel, error) { return newContext(depth) },
+		OpenKernel: func(depth int) (ring.Kernel, error) { return newContext(depth, writes) },
 		IsTooLarge: func(err error) bool { return errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.ENOMEM) },
 		Explain:    explain,
 	}, o)

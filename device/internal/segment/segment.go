@@ -218,20 +218,15 @@ func (f *File) Release() {
 const canRemoveOpenFiles = runtime.GOOS != "windows"
 
 // Truncate removes the segments that lie wholly below begin, and makes Acquire refuse addresses
-// below begin. Reads in flight keep the bytes.
+// below begin. Reads in flight keep the bytes. Files are removed without the lock: to free the
+// blocks of a large one takes a while.
 func (f *Files) Truncate(begin uint64) error {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	if f.table == nil {
-		return device.ErrClosed
+	dropped, err := f.drop(begin)
+	if err != nil {
+		return err
 	}
-	f.begin = max(f.begin, begin)
 	var failures []error
-	for index, file := range f.table {
-		if index >= f.begin>>f.shift {
-			continue
-		}
-		delete(f.table, index)
+	for _, file := range dropped {
 		if canRemoveOpenFiles {
 			if err := os.Remove(file.path); err != nil && !errors.Is(err, os.ErrNotExist) {
 				failures = append(failures, fmt.Errorf("cannot remove segment: %w", err))
@@ -242,6 +237,24 @@ func (f *Files) Truncate(begin uint64) error {
 		file.Release()
 	}
 	return errors.Join(failures...)
+}
+
+// drop takes the segments wholly below begin out of the table, with the table's references.
+func (f *Files) drop(begin uint64) ([]*File, error) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	if f.table == nil {
+		return nil, device.ErrClosed
+	}
+	f.begin = max(f.begin, begin)
+	var dropped []*File
+	for index, file := range f.table {
+		if index < f.begin>>f.shift {
+			delete(f.table, index)
+			dropped = append(dropped, file)
+		}
+	}
+	return dropped, nil
 }
 
 // Sync makes durable what was marked dirty before the call (D8). After a failure every later Sync
