@@ -258,7 +258,10 @@ func TestSpillsAndReadsBack(t *testing.T) {
 				StorageTier: config.On, LogDir: t.TempDir(), DeviceType: choice.kind, DeviceBackend: choice.backend,
 			})
 			c := dial(t, s)
-			const keys = 20_000
+			keys := 20_000
+			if testing.Short() {
+				keys = 5_000
+			}
 			value := func(i int) string { return fmt.Sprintf("value-%d-%s", i, strings.Repeat("x", i%200)) }
 			var batch []byte
 			for i := range keys {
