@@ -12,10 +12,19 @@ import (
 	"github.com/pyropedb/pyrope/tsavorite"
 )
 
+// TestFullMemoryRefusesWrites fills memory with values that fill a page well, and with such that
+// leave a quarter of it unused.
 func TestFullMemoryRefusesWrites(t *testing.T) {
+	for _, length := range []int{100, 1000} {
+		t.Run(fmt.Sprintf("%d bytes", length), func(t *testing.T) {
+			fillMemory(t, strings.Repeat("v", length))
+		})
+	}
+}
+
+func fillMemory(t *testing.T, value string) {
 	c := newTestContext(t, tsavorite.Options{MemoryBytes: 64 << 10, PageBytes: 4 << 10})
 	client := &Client{}
-	value := strings.Repeat("v", 100)
 	stored := 0
 	for ; stored < 1000; stored++ {
 		if got := serve(t, c, client, request("SET", fmt.Sprintf("key:%d", stored), value)); got != "+OK\r\n" {
@@ -23,7 +32,7 @@ func TestFullMemoryRefusesWrites(t *testing.T) {
 		}
 	}
 	if stored < 10 || stored == 1000 {
-		t.Fatalf("a store of 64 KiB took %d values of 100 bytes", stored)
+		t.Fatalf("a store of 64 KiB took %d values of %d bytes", stored, len(value))
 	}
 	const oom = "-OOM command not allowed when used memory > 'maxmemory'.\r\n"
 	for _, words := range [][]string{
@@ -34,7 +43,7 @@ func TestFullMemoryRefusesWrites(t *testing.T) {
 			t.Errorf("%.30q: %.100q", words, got)
 		}
 	}
-	if got := serve(t, c, client, requests("GET key:0", "EXISTS new", "DBSIZE")); got != fmt.Sprintf("$100\r\n%s\r\n:0\r\n:%d\r\n", value, stored) {
+	if got := serve(t, c, client, requests("GET key:0", "EXISTS new", "DBSIZE")); got != fmt.Sprintf("$%d\r\n%s\r\n:0\r\n:%d\r\n", len(value), value, stored) {
 		t.Errorf("what was stored reads %.100q", got)
 	}
 	if failed := c.State.Totals().Commands[setCommand.Index()].Failed.Load(); failed != 3 {
