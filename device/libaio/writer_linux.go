@@ -5,10 +5,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/pyropedb/pyrope/device/internal/eventfd"
 	"github.com/pyropedb/pyrope/device/internal/ring"
+	"golang.org/x/sys/unix"
 )
 
 const (
