@@ -124,67 +124,51 @@ func hashOf(key Key) uint64 {
 // latchShared takes the shared latch of a hash's bucket; unlatchShared must follow. It returns nil
 // when a hasty session gives up.
 func (s *Session) latchShared(hash uint64) (*index.Table, *index.Bucket) {
-	for attempt := 0; ; attempt++ {
-		t := s.index.Table()
-		for {
-			b := t.Bucket(hash)
-			if len(s.held) != 0 && s.holds(t, hash) {
-				return t, b
-			}
-			outcome := b.TryShared()
-			if outcome == index.Latched {
-				return t, b
-			}
-			if outcome == index.Busy {
-				break
-			}
-			t = t.Next()
-		}
-		if s.hasty && attempt == hastyAttempts {
-			return nil, nil
-		}
-		s.waitForLatch(attempt)
-	}
+	return s.latch(hash, false)
 }
 
 func (s *Session) unlatchShared(t *index.Table, b *index.Bucket, hash uint64) {
-	if len(s.held) != 0 && s.holds(t, hash) {
-		return
+	if len(s.held) == 0 || !s.holds(t, hash) {
+		b.ReleaseShared()
 	}
-	b.ReleaseShared()
 }
 
 // latchExclusive takes the exclusive latch of a hash's bucket; unlatchExclusive must follow. It
 // returns nil when a hasty session gives up.
 func (s *Session) latchExclusive(hash uint64) (*index.Table, *index.Bucket) {
+	return s.latch(hash, true)
+}
+
+func (s *Session) unlatchExclusive(t *index.Table, b *index.Bucket, hash uint64) {
+	if len(s.held) == 0 || !s.holds(t, hash) {
+		b.ReleaseExclusive()
+	}
+}
+
+// latch finds the bucket of a hash, in the table its entries have moved to, and latches it unless
+// Latch has done so.
+func (s *Session) latch(hash uint64, exclusive bool) (*index.Table, *index.Bucket) {
 	for attempt := 0; ; attempt++ {
 		t := s.index.Table()
-		for {
+		for outcome := index.Moved; outcome == index.Moved; t = t.Next() {
 			b := t.Bucket(hash)
 			if len(s.held) != 0 && s.holds(t, hash) {
 				return t, b
 			}
-			outcome := b.TryExclusive()
+			if exclusive {
+				outcome = b.TryExclusive()
+			} else {
+				outcome = b.TryShared()
+			}
 			if outcome == index.Latched {
 				return t, b
 			}
-			if outcome == index.Busy {
-				break
-			}
-			t = t.Next()
 		}
 		if s.hasty && attempt == hastyAttempts {
 			return nil, nil
 		}
 		s.waitForLatch(attempt)
 	}
-}
-
-func (s *Session) unlatchExclusive(t *index.Table, b *index.Bucket, hash uint64) {
-	if len(s.held) != 0 && s.holds(t, hash) {
-		return
-	}
-	b.ReleaseExclusive()
 }
 
 // hastyAttempts is when a hasty session gives a latch up: after about ten milliseconds.
