@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"runtime"
 	"strings"
@@ -16,6 +17,10 @@ import (
 
 // TestMain fails the suite when a closed server has left a goroutine or a file behind.
 func TestMain(m *testing.M) {
+	// The runtime opens its poller with the first socket, and keeps it.
+	if listener, err := net.Listen("tcp", "127.0.0.1:0"); err == nil {
+		listener.Close()
+	}
 	files := openFiles()
 	code := m.Run()
 	if code == 0 {
@@ -40,21 +45,13 @@ func leftBehind(files int) string {
 	return fmt.Sprintf("%d files open, %d before; goroutines:\n%s", openFiles(), files, stacks)
 }
 
-// openFiles is the number of descriptors that are no part of the runtime's own; 0 where it cannot
-// be known.
+// openFiles is the number of descriptors; 0 where it cannot be known.
 func openFiles() int {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
 		return 0
 	}
-	count := 0
-	for _, entry := range entries {
-		target, err := os.Readlink("/proc/self/fd/" + entry.Name())
-		if err == nil && !strings.HasPrefix(target, "anon_inode") && !strings.HasPrefix(target, "/proc") {
-			count++
-		}
-	}
-	return count
+	return len(entries)
 }
 
 // target answers commands: a connection or an in-process client.
