@@ -195,7 +195,8 @@ func (p *Parser) keep(input []byte, args [][]byte, count, first int) {
 	if len(args) < partialMinArguments {
 		return
 	}
-	p.partial = &partial{count: count, position: first}
+	// Room for all of them at once, as long as a peer cannot have much memory spent by a number.
+	p.partial = &partial{count: count, position: first, marks: make([]mark, 0, min(count, maxMarksAhead))}
 	for _, argument := range args {
 		start := p.partial.position + bytes.IndexByte(input[p.partial.position:], '\r') + 2
 		p.partial.add(start, start+len(argument))
@@ -218,6 +219,9 @@ func (p *Parser) resume(input []byte, args [][]byte) ([][]byte, int, Result) {
 	p.partial = nil
 	return args, partial.position, Complete
 }
+
+// maxMarksAhead is the most arguments that room is made for before they are there: 1 MiB of marks.
+const maxMarksAhead = 1 << 16
 
 func (p *partial) add(start, end int) {
 	p.marks = append(p.marks, mark{start, end})
