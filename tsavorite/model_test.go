@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"os"
+	"runtime/pprof"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/pyropedb/pyrope/device"
 	"github.com/pyropedb/pyrope/device/file"
@@ -42,6 +45,16 @@ func openStore(t testing.TB, o tsavorite.Options) (*tsavorite.Store, *tsavorite.
 		}
 	})
 	return store, session
+}
+
+// watch ends the process with every goroutine's stack if the test is still running after limit.
+func watch(t *testing.T, limit time.Duration) {
+	name := t.Name()
+	timer := time.AfterFunc(limit, func() {
+		_ = pprof.Lookup("goroutine").WriteTo(os.Stderr, 2)
+		panic(name + " is still running after " + limit.String())
+	})
+	t.Cleanup(func() { timer.Stop() })
 }
 
 func openSession(t testing.TB, store *tsavorite.Store) *tsavorite.Session {

@@ -32,11 +32,7 @@ func TestMetamorphic(t *testing.T) {
 			for _, seed := range seeds {
 				watch(t, 4*time.Minute)
 				r := newRun(t, settings, seed)
-				operations := count
-				if settings.slow > 0 && *opsFlag == 0 {
-					operations /= settings.slow
-				}
-				for g := newGenerator(seed); g.count < operations; {
+				for g := newGenerator(seed); g.count < count/max(settings.slow, 1); {
 					r.execute(g.next())
 				}
 				r.finish()

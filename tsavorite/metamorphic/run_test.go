@@ -77,7 +77,7 @@ func (r *run) fail(key int, format string, arguments ...any) {
 	if key >= 0 {
 		fmt.Fprintf(&b, "\n  key %d is %d/%q", key, keyAt(key).Namespace, keyAt(key).Bytes)
 	}
-	fmt.Fprintf(&b, "\n  run again: go test ./tsavorite/metamorphic -run '^%s$' -seed=%d -ops=%d", r.t.Name(), r.seed, r.current.index+1)
+	fmt.Fprintf(&b, "\n  run again: go test ./tsavorite/metamorphic -run '^%s$' -seed=%d -ops=%d", r.t.Name(), r.seed, (r.current.index+1)*max(r.settings.slow, 1))
 	if key >= 0 {
 		b.WriteString("\n  the key's last operations:")
 		var history []operation
