@@ -82,7 +82,18 @@ func clip(b []byte) []byte { return b[:min(len(b), 24)] }
 
 // The keys: the same bytes in several namespaces, so that a namespace that leaks is seen, and
 // lengths from nothing to long.
-var namespaces = [...]uint32{0, 1, 1 << 24}
+var namespaces = [...]uint32{0, collidingNamespace(), 1 << 24}
+
+// collidingNamespace is one whose keys share bucket and tag with the same keys of namespace 0, in
+// an index that started with eight buckets: the engine mixes the namespace into the hash by a
+// multiplication with the golden ratio.
+func collidingNamespace() uint32 {
+	for namespace := uint32(8); ; namespace += 8 {
+		if mixed := uint64(namespace) * 0x9e3779b97f4a7c15; mixed>>49 == 0 && mixed&7 == 0 {
+			return namespace
+		}
+	}
+}
 
 const keyBytesCount = 150 // distinct key bytes in each namespace
 
