@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Size is a number of bytes. Its text is digits with an optional k, m, g or t (powers of 1024) and
-// an optional b, in either case: 4096, 16m, 1GB.
+// Size is a number of bytes. Its text is a decimal number with an optional k, m, g or t (powers of
+// 1024) and an optional b, in either case: 4096, 16m, 1GB. With a unit it may have a fraction: 1.5g.
 type Size uint64
 
 // sizeUnits are the unit letters, smallest first; each is 1024 times the one before.
@@ -28,14 +28,21 @@ func ParseSize(text string) (Size, error) {
 			digits = digits[:n-1]
 		}
 	}
-	if strings.Trim(digits, "0123456789") != "" || digits == "" {
-		return bad("it must be digits and k, m, g or t, as in 16m")
+	digits, fraction, hasFraction := strings.Cut(digits, ".")
+	if strings.Trim(digits+fraction, "0123456789") != "" || digits == "" || hasFraction && (fraction == "" || shift == 0) {
+		return bad("it must be a number and k, m, g or t, as in 16m")
 	}
 	number, err := strconv.ParseUint(digits, 10, 64)
 	if err != nil || bits.Len64(number)+shift > 63 {
 		return bad("it must be less than 8388608t")
 	}
-	return Size(number << shift), nil
+	return Size(number<<shift) + partOf(fraction, shift), nil
+}
+
+// partOf is the bytes, rounded down, that the digits behind a point make of a unit of 1<<shift.
+func partOf(fraction string, shift int) Size {
+	part, _ := strconv.ParseFloat("0."+fraction+"0", 64) // nothing but digits, so it cannot fail
+	return Size(min(part*float64(uint64(1)<<shift), float64(uint64(1)<<shift-1)))
 }
 
 // String returns the size in the largest unit that divides it: 12m, 1536k, 1000.

@@ -25,6 +25,10 @@ func TestParseSize(t *testing.T) {
 	good(" 1g ", 1<<30)
 	good("2T", 2<<40)
 	good("8388607t", 8388607<<40)
+	good("8388607.99999999999999999999t", 8388607<<40+1<<40-1)
+	good("1.5g", 3<<29)
+	good("0.5KB", 512)
+	good("0.1k", 102)
 
 	bad := func(text string) {
 		t.Helper()
@@ -34,7 +38,7 @@ func TestParseSize(t *testing.T) {
 			t.Errorf("ParseSize(%q): %v", text, err)
 		}
 	}
-	for _, text := range []string{"", "b", "k", "-1", "+1", "1.5g", "16mm", "16x", "1 g", "0x10",
+	for _, text := range []string{"", "b", "k", "-1", "+1", "1.5", "1.5b", "1.g", ".5g", "1.5.5g", "1.-5g", "1.1e3k", "16mm", "16x", "1 g", "0x10",
 		"8388608t", "99999999999999999999", "1e9"} {
 		bad(text)
 	}
