@@ -7,14 +7,15 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pyropedb/pyrope/benchmark/pass"
+	"github.com/pyropedb/pyrope/benchmark/report"
 	"github.com/pyropedb/pyrope/device"
-	"github.com/pyropedb/pyrope/device/aligned"
 	"github.com/pyropedb/pyrope/device/open"
 )
 
 const (
-	sequentialDepth = 8       // transfers outstanding while the file is filled or warmed
-	warmBytes       = 1 << 20 // of one read of the warming pass
+	warmBytes        = 1 << 20 // of one read of the warming pass
+	progressInterval = 2 * time.Second
 )
 
 // bench is one run of the program.
@@ -26,6 +27,7 @@ type bench struct {
 
 	device device.Device
 	info   device.Info
+	rows   []row // results, in the order they were found
 }
 
 // run opens and fills the device and measures every configuration.
@@ -37,10 +39,9 @@ func (b *bench) run() (err error) {
 	defer func() { err = errors.Join(err, b.close()) }()
 	b.info = b.device.Info()
 	if uint64(o.SectorSize)%uint64(b.info.SectorSizeBytes) != 0 {
-		return fmt.Errorf("--sector-size is %d; the device takes multiples of %d", o.SectorSize, b.info.SectorSizeBytes)
+		return fmt.Errorf("--sector-size is %v; the device takes multiples of %d", o.SectorSize, b.info.SectorSizeBytes)
 	}
 	b.printConfiguration()
-	fmt.Fprintln(b.output, "Filling device with test data...")
 	if err := b.fill(); err != nil {
 		return err
 	}
@@ -49,14 +50,18 @@ func (b *bench) run() (err error) {
 			return err
 		}
 	}
+	err = b.measureAll()
+	return errors.Join(err, report.Write(o.Files, b.output, "DEVICE-RESULT-JSON", b.rows))
+}
+
+// measureAll measures every configuration.
+func (b *bench) measureAll() error {
 	fmt.Fprintln(b.output, "Starting benchmark...")
-	first := true
-	for _, threads := range o.Threads {
-		for _, batchSize := range o.BatchSizes {
-			if !first {
+	for i, threads := range b.options.Threads {
+		for j, batchSize := range b.options.BatchSizes {
+			if i+j > 0 {
 				time.Sleep(b.pause)
 			}
-			first = false
 			if err := b.measure(threads, batchSize); err != nil {
 				return err
 			}
@@ -96,7 +101,8 @@ func (b *bench) printConfiguration() {
 
 // fill writes the whole file and syncs it.
 func (b *bench) fill() error {
-	if err := b.passOver(device.OpWrite, fillSectors*int(b.options.SectorSize)); err != nil {
+	fmt.Fprintln(b.output, "Filling device with test data...")
+	if _, err := b.passOver(device.OpWrite, fillSectors*int(b.options.SectorSize)); err != nil {
 		return fmt.Errorf("cannot fill the device: %w", err)
 	}
 	if err := b.device.Sync(); err != nil {
@@ -108,58 +114,25 @@ func (b *bench) fill() error {
 // warm reads the whole file once and reports how long it took.
 func (b *bench) warm() error {
 	start := time.Now()
-	if err := b.passOver(device.OpRead, max(warmBytes, int(b.options.SectorSize))); err != nil {
+	n, err := b.passOver(device.OpRead, max(warmBytes, int(b.options.SectorSize)))
+	if err != nil {
 		return fmt.Errorf("cannot warm the device: %w", err)
 	}
 	seconds := time.Since(start).Seconds()
-	fmt.Fprintf(b.output, "Warmed: read %d bytes once from end to end in %.2f s, %.2f MB/s\n",
-		uint64(b.options.FileSize), seconds, float64(b.options.FileSize)/seconds/(1<<20))
+	fmt.Fprintf(b.output, "Warmed: read %d bytes once from end to end in %.2f s, %.2f MB/s\n", n, seconds, float64(n)/seconds/(1<<20))
 	return nil
 }
 
-// passOver moves the whole file once, from end to end, in blocks of so many bytes.
-func (b *bench) passOver(op device.Op, blockBytes int) (err error) {
-	fileSize := uint64(b.options.FileSize)
-	q, err := b.device.NewQueue()
-	if err != nil {
-		return err
-	}
-	buffers, area, err := aligned.Buffers(sequentialDepth, blockBytes, aligned.PageBytes())
-	if err != nil {
-		return errors.Join(err, q.Close())
-	}
-	defer func() { err = errors.Join(err, q.Close(), aligned.Unmap(area)) }()
-	next := uint64(0)
-	batch := make([]*device.Request, 0, sequentialDepth)
-	refill := func(r *device.Request, buffer []byte) {
-		if next == fileSize {
-			return
-		}
-		r.Op, r.Address, r.Buffer = op, next, buffer[:min(uint64(blockBytes), fileSize-next)]
-		if op == device.OpWrite {
-			fillContent(r.Buffer, r.Address)
-		}
-		next += uint64(len(r.Buffer))
-		batch = append(batch, r)
-	}
-	for i := range buffers {
-		refill(&device.Request{}, buffers[i])
-	}
-	done := make([]*device.Request, sequentialDepth)
-	for len(batch) > 0 || q.InFlight() > 0 {
-		if b.interrupted.Load() {
-			return errInterrupted
-		}
-		n := q.SubmitAndPoll(batch, done, true)
-		batch = batch[:0]
-		for _, r := range done[:n] {
-			if err := b.checkTransfer(r); err != nil {
-				return err
-			}
-			refill(r, r.Buffer[:cap(r.Buffer)])
-		}
-	}
-	return nil
+// passOver moves the whole file once, in blocks of so many bytes, and tells how far it is now and then.
+func (b *bench) passOver(op device.Op, blockBytes int) (uint64, error) {
+	size := uint64(b.options.FileSize)
+	return pass.Pass{
+		Device: b.device, Op: op, End: size, BlockBytes: blockBytes, Fill: fillContent, Check: b.checkTransfer,
+		Interrupted: b.interrupted, Interval: progressInterval,
+		Progress: func(moved uint64) {
+			fmt.Fprintf(b.output, "  %d of %d bytes (%d%%)\n", moved, size, moved*100/size)
+		},
+	}.Run()
 }
 
 // checkTransfer reports a request that failed, came short, or, with --verify, read wrong bytes. The

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pyropedb/pyrope/benchmark/pass"
+	"github.com/pyropedb/pyrope/benchmark/program"
 	"github.com/pyropedb/pyrope/device"
 	"github.com/pyropedb/pyrope/device/localmemory"
 )
@@ -37,7 +40,7 @@ func runProgram(t *testing.T, args ...string) (code int, stdout, stderr string) 
 
 func TestOutputLines(t *testing.T) {
 	code, stdout, stderr := runProgram(t, "--device-type", "localmemory", "--device-inline-completion", "-t", "1,2", "-b", "8,64", "--warm", "--verify")
-	if code != exitSuccess || stderr != "" {
+	if code != program.Success || stderr != "" {
 		t.Fatalf("exit code %d, %s\n%s", code, stderr, stdout)
 	}
 	for _, pattern := range []string{
@@ -58,16 +61,75 @@ func TestOutputLines(t *testing.T) {
 	}
 }
 
+func TestMachineOutput(t *testing.T) {
+	directory := t.TempDir()
+	jsonFile, csvFile := filepath.Join(directory, "out.json"), filepath.Join(directory, "out.csv")
+	code, stdout, stderr := runProgram(t, "--device-type", "localmemory", "-b", "4,8", "--json-output", jsonFile, "--csv-output", csvFile, "--json-stdout")
+	if code != program.Success {
+		t.Fatalf("exit code %d, %s", code, stderr)
+	}
+	text, err := os.ReadFile(jsonFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d struct{ Results []row }
+	if err := json.Unmarshal(text, &d); err != nil || len(d.Results) != 2 {
+		t.Fatalf("JSON is %s, %v", text, err)
+	}
+	for i, r := range d.Results {
+		if r.SchemaVersion != "1" || r.Device != "localmemory" || r.FileSize != 4<<20 || r.SectorSize != 512 || r.Threads != 1 || r.BatchSize != 4<<i ||
+			r.OK == 0 || r.OK != r.Submitted || r.Failed != 0 || r.OpsPerSecond <= 0 || r.Codes != "" {
+			t.Errorf("result %d is %+v", i, r)
+		}
+	}
+	if !strings.Contains(stdout, "\nDEVICE-RESULT-JSON: {") {
+		t.Errorf("no line of JSON in %s", stdout)
+	}
+	if table, err := os.ReadFile(csvFile); err != nil || strings.Count(string(table), "\n") != 3 {
+		t.Errorf("CSV is %s, %v", table, err)
+	}
+}
+
+// TestWrongBytesAreFailures measures a device whose content was changed behind its back.
+func TestWrongBytesAreFailures(t *testing.T) {
+	d, err := localmemory.Open(device.Options{InlineCompletion: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = d.Close() }()
+	var out bytes.Buffer
+	b := &bench{
+		options: options{FileSize: 1 << 20, SectorSize: 512, Runtime: 0.01, Verify: true}, output: &out,
+		interrupted: new(atomic.Bool), device: d, info: d.Info(),
+	}
+	if err := b.fill(); err != nil {
+		t.Fatal(err)
+	}
+	spoil := pass.Pass{
+		Device: d, Op: device.OpWrite, Begin: 512 << 10, End: 1 << 20, BlockBytes: 64 << 10, Interrupted: b.interrupted,
+		Fill: func(block []byte, address uint64) { fillContent(block, address+512) },
+	}
+	if _, err := spoil.Run(); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.measure(1, 64); program.Code(err) != program.Mismatch {
+		t.Errorf("measure: %v, want a mismatch", err)
+	}
+	if r := b.rows[0]; r.OK == 0 || r.Failed == 0 || r.Codes != fmt.Sprintf("code-3=%d", r.Failed) || r.OpsPerSecond > float64(r.OK)/r.Elapsed {
+		t.Errorf("half of the bytes are wrong: %+v", r)
+	}
+}
+
 func TestEveryDevice(t *testing.T) {
 	for _, args := range [][]string{
 		{"--device-type", "Default"}, {"--device-type", "filestream"}, {"--device-type", "RandomAccess", "--device-throttle-limit", "2"},
 		{"--device-type", "LocalMemory"}, {"--device-type", "LOCALMEMORY", "--device-inline-completion"},
 	} {
-		if code, stdout, stderr := runProgram(t, append(args, "--verify")...); code != exitSuccess {
+		if code, stdout, stderr := runProgram(t, append(args, "--verify")...); code != program.Success {
 			t.Errorf("%v: exit code %d, %s\n%s", args, code, stderr, stdout)
 		}
 	}
-	if code, stdout, stderr := runProgram(t, "--device-type", "Null"); code != exitSuccess || !strings.Contains(stdout, " 0 err") {
+	if code, stdout, stderr := runProgram(t, "--device-type", "Null"); code != program.Success || !strings.Contains(stdout, " 0 err") {
 		t.Errorf("Null: exit code %d, %s\n%s", code, stderr, stdout)
 	}
 }
@@ -85,8 +147,8 @@ func TestBadUsage(t *testing.T) {
 		"unknown flag":               {"--frobnicate"},
 	} {
 		code, _, stderr := runProgram(t, args...)
-		if code != exitUsage || !strings.Contains(stderr, want) {
-			t.Errorf("%v: exit code %d, %q; want %d and %q", args, code, stderr, exitUsage, want)
+		if code != program.Usage || !strings.Contains(stderr, want) {
+			t.Errorf("%v: exit code %d, %q; want %d and %q", args, code, stderr, program.Usage, want)
 		}
 	}
 }
@@ -94,7 +156,7 @@ func TestBadUsage(t *testing.T) {
 func TestHelp(t *testing.T) {
 	var out bytes.Buffer
 	var interrupted atomic.Bool
-	if code := run([]string{"--help"}, &out, io.Discard, &interrupted, 0); code != exitSuccess {
+	if code := run([]string{"--help"}, &out, io.Discard, &interrupted, 0); code != program.Success {
 		t.Errorf("exit code %d", code)
 	}
 	for _, flag := range []string{"--file-name", "--device-type", "--device-io-backend", "--file-size", "--sector-size", "--segment-size",
@@ -110,7 +172,7 @@ func TestFilesAreRemovedUnlessKept(t *testing.T) {
 		name := filepath.Join(t.TempDir(), "test.dat")
 		args := []string{"--file-name", name, "--file-size", "2m", "--segment-size", "1m", "--runtime", "0.05", "-t", "1", "-b", "4", "--device-type", "FileStream", fmt.Sprintf("--keep=%t", keep)}
 		var interrupted atomic.Bool
-		if code := run(args, io.Discard, os.Stderr, &interrupted, 0); code != exitSuccess {
+		if code := run(args, io.Discard, os.Stderr, &interrupted, 0); code != program.Success {
 			t.Fatalf("exit code %d", code)
 		}
 		for _, segment := range []string{".0", ".1"} {
@@ -126,8 +188,8 @@ func TestInterruptEndsEarly(t *testing.T) {
 	time.AfterFunc(50*time.Millisecond, func() { interrupted.Store(true) })
 	start := time.Now()
 	args := []string{"--file-size", "1m", "--runtime", "60", "-t", "1", "-b", "4", "--device-type", "LocalMemory", "--segment-size", "1m"}
-	if code := run(args, io.Discard, os.Stderr, &interrupted, 0); code != exitInterrupted {
-		t.Errorf("exit code %d, want %d", code, exitInterrupted)
+	if code := run(args, io.Discard, os.Stderr, &interrupted, 0); code != program.Interrupted {
+		t.Errorf("exit code %d, want %d", code, program.Interrupted)
 	}
 	if time.Since(start) > 10*time.Second {
 		t.Errorf("it took %v to end", time.Since(start))

@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/binary"
 	"fmt"
+
+	"github.com/pyropedb/pyrope/benchmark/program"
 )
 
 // wordAt is what the eight bytes at an address hold, the address being a multiple of eight.
@@ -22,7 +24,7 @@ func fillContent(p []byte, address uint64) {
 func checkContent(p []byte, address uint64) error {
 	for i := 0; i+8 <= len(p); i += 8 {
 		if got, want := binary.LittleEndian.Uint64(p[i:]), wordAt(address+uint64(i)); got != want {
-			return fmt.Errorf("the eight bytes at address %d are %#016x, want %#016x (byte %d of a read at %d)", address+uint64(i), got, want, i, address)
+			return fmt.Errorf("%w: the eight bytes at address %d are %#016x, want %#016x (byte %d of a read at %d)", program.ErrMismatch, address+uint64(i), got, want, i, address)
 		}
 	}
 	return nil

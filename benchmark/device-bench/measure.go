@@ -4,12 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
+	"github.com/pyropedb/pyrope/benchmark/program"
+	"github.com/pyropedb/pyrope/benchmark/usage"
 	"github.com/pyropedb/pyrope/benchmark/workload"
 	"github.com/pyropedb/pyrope/device"
 	"github.com/pyropedb/pyrope/device/aligned"
@@ -35,24 +36,26 @@ func (b *bench) measure(threads, batchSize int) error {
 	var stop atomic.Bool
 	var group sync.WaitGroup
 	runtime.GC()
-	before := takeUsage()
+	before, began := usage.Now(), time.Now()
 	for _, w := range workers {
 		group.Go(func() { w.run(&stop) })
 	}
-	b.awaitEnd(before.at)
+	b.awaitEnd(began)
 	stop.Store(true)
 	group.Wait()
-	after := takeUsage()
+	elapsed, used := time.Since(began), usage.Now().Since(before)
 
 	total := tally{codes: map[int]uint64{}}
 	for _, w := range workers {
 		total.add(&w.tally)
 		err = errors.Join(err, w.close())
 	}
-	b.printResult(&total, before, after)
+	r := b.newRow(threads, batchSize, &total, elapsed, used)
+	b.rows = append(b.rows, r)
+	b.printResult(&r, &total)
 	switch {
 	case b.interrupted.Load():
-		return errors.Join(err, errInterrupted)
+		return errors.Join(err, program.ErrInterrupted)
 	case total.firstError != nil && b.options.Verify:
 		return errors.Join(err, fmt.Errorf("a read failed: %w", total.firstError))
 	}
@@ -83,6 +86,7 @@ func (b *bench) awaitEnd(start time.Time) {
 	}
 }
 
+// add takes what another thread counted.
 func (t *tally) add(other *tally) {
 	t.ok += other.ok
 	t.failed += other.failed
@@ -93,45 +97,6 @@ func (t *tally) add(other *tally) {
 	if t.firstError == nil {
 		t.firstError = other.firstError
 	}
-}
-
-func (b *bench) printResult(t *tally, before, after usage) {
-	seconds := after.at.Sub(before.at).Seconds()
-	fmt.Fprintf(b.output, "Benchmark finished: %d ok, %d err, %d submitted in %.2f s, throughput: %.2f ops/sec\n",
-		t.ok, t.failed, t.submitted, seconds, float64(t.ok)/seconds)
-	if t.failed > 0 {
-		codes := make([]int, 0, len(t.codes))
-		for code := range t.codes {
-			codes = append(codes, code)
-		}
-		slices.Sort(codes)
-		fmt.Fprint(b.output, "  error breakdown:")
-		for _, code := range codes {
-			fmt.Fprintf(b.output, " code%d=%d", code, t.codes[code])
-		}
-		fmt.Fprintf(b.output, "\n  first error: %v\n", t.firstError)
-	}
-	reads := float64(max(t.ok+t.failed, 1))
-	user, system := after.user-before.user, after.system-before.system
-	fmt.Fprintf(b.output, "  CPU a read: %.3f us (user %.3f, system %.3f); allocations a read: %.3f\n",
-		micros(user+system)/reads, micros(user)/reads, micros(system)/reads, float64(after.allocations-before.allocations)/reads)
-}
-
-func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
-
-// usage is what the process had used at a moment.
-type usage struct {
-	at           time.Time
-	user, system time.Duration
-	allocations  uint64
-}
-
-func takeUsage() usage {
-	var memory runtime.MemStats
-	runtime.ReadMemStats(&memory)
-	u := usage{at: time.Now(), allocations: memory.Mallocs}
-	u.user, u.system = processTimes()
-	return u
 }
 
 // worker is one thread's loop and what it needs.
@@ -207,8 +172,9 @@ func (w *worker) count(done []*device.Request) {
 
 // The codes of failures that have no error number.
 const (
-	codeShort = -1
+	codeShort = -1 // fewer bytes came than were asked for
 	codeOther = -2
+	codeWrong = -3 // --verify found a wrong byte
 )
 
 // codeOf is the system's error number behind err, or one of ours.
@@ -219,6 +185,8 @@ func codeOf(err error) int {
 		return int(errno)
 	case errors.Is(err, errShort):
 		return codeShort
+	case errors.Is(err, program.ErrMismatch):
+		return codeWrong
 	}
 	return codeOther
 }

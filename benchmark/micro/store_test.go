@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"testing"
 
+	"github.com/pyropedb/pyrope/benchmark/usage"
 	"github.com/pyropedb/pyrope/benchmark/workload"
 	"github.com/pyropedb/pyrope/device"
 	"github.com/pyropedb/pyrope/device/localmemory"
@@ -138,21 +139,22 @@ func openDevice(b *testing.B) device.Device {
 
 // meter measures one benchmark from its start on.
 type meter struct {
-	b         *testing.B
-	processor float64 // seconds at the start
+	b     *testing.B
+	start usage.Usage
 }
 
 func startMeter(b *testing.B) meter {
 	b.Helper()
 	b.ReportAllocs()
+	m := meter{b, usage.Now()}
 	b.ResetTimer()
-	return meter{b, processorSeconds()}
+	return m
 }
 
 // report reports the rate of so many operations and the processor time of each, and fails the benchmark
 // if one of them failed.
 func (m meter) report(operations uint64, workers ...*worker) {
-	processor := processorSeconds() - m.processor
+	processor := usage.Now().Since(m.start).CPU()
 	m.b.Helper()
 	for i, w := range workers {
 		if w.failed > 0 {
@@ -161,5 +163,5 @@ func (m meter) report(operations uint64, workers ...*worker) {
 	}
 	m.b.ReportMetric(float64(operations)/m.b.Elapsed().Seconds()/1e6, "Mops/s")
 	m.b.ReportMetric(m.b.Elapsed().Seconds()*1e9/float64(operations), "ns/op")
-	m.b.ReportMetric(processor*1e9/float64(operations), "cpu-ns/op")
+	m.b.ReportMetric(float64(processor)/float64(operations), "cpu-ns/op")
 }

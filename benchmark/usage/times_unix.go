@@ -1,13 +1,13 @@
 //go:build unix
 
-package main
+package usage
 
 import (
 	"syscall"
 	"time"
 )
 
-// processTimes is the CPU time that the process has used.
+// processTimes is the CPU time that the process has used, in user and in kernel mode.
 func processTimes() (user, system time.Duration) {
 	var usage syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &usage) != nil {
