@@ -90,23 +90,28 @@ func TestMachineOutput(t *testing.T) {
 	}
 }
 
-// TestWrongBytesAreFailures measures a device whose content was changed behind its back.
-func TestWrongBytesAreFailures(t *testing.T) {
+// memoryBench is a bench on a device in RAM that holds nothing yet.
+func memoryBench(t *testing.T) *bench {
+	t.Helper()
 	d, err := localmemory.Open(device.Options{InlineCompletion: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = d.Close() }()
-	var out bytes.Buffer
-	b := &bench{
-		options: options{FileSize: 1 << 20, SectorSize: 512, Runtime: 0.01, Verify: true}, output: &out,
+	t.Cleanup(func() { _ = d.Close() })
+	return &bench{
+		options: options{FileSize: 1 << 20, SectorSize: 512, Runtime: 0.01, Verify: true}, output: new(bytes.Buffer),
 		interrupted: new(atomic.Bool), device: d, info: d.Info(),
 	}
+}
+
+// TestWrongBytesAreFailures measures a device whose content was changed behind its back.
+func TestWrongBytesAreFailures(t *testing.T) {
+	b := memoryBench(t)
 	if err := b.fill(); err != nil {
 		t.Fatal(err)
 	}
 	spoil := pass.Pass{
-		Device: d, Op: device.OpWrite, Begin: 512 << 10, End: 1 << 20, BlockBytes: 64 << 10, Interrupted: b.interrupted,
+		Device: b.device, Op: device.OpWrite, Begin: 512 << 10, End: 1 << 20, BlockBytes: 64 << 10, Interrupted: b.interrupted,
 		Fill: func(block []byte, address uint64) { fillContent(block, address+512) },
 	}
 	if _, err := spoil.Run(); err != nil {
@@ -213,21 +218,14 @@ func TestContent(t *testing.T) {
 
 // TestFailuresAreCounted reads a device whose end lies before the file's.
 func TestFailuresAreCounted(t *testing.T) {
-	d, err := localmemory.Open(device.Options{InlineCompletion: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = d.Close() }()
-	var out bytes.Buffer
-	b := &bench{
-		options: options{FileSize: 1 << 20, SectorSize: 512, Runtime: 0.01, Verify: true}, output: &out,
-		interrupted: new(atomic.Bool), device: d, info: d.Info(),
-	}
-	if err := b.measure(1, 4); !errors.Is(err, errShort) {
+	b := memoryBench(t)
+	err := b.measure(1, 4)
+	out := b.output.(*bytes.Buffer).String()
+	if !errors.Is(err, errShort) {
 		t.Errorf("measure: %v, want %v", err, errShort)
 	}
-	if !regexp.MustCompile(`(?m)^  error breakdown: code-1=[1-9]\d*$`).MatchString(out.String()) {
-		t.Errorf("no error breakdown in\n%s", out.String())
+	if !regexp.MustCompile(`(?m)^  error breakdown: code-1=[1-9]\d*$`).MatchString(out) {
+		t.Errorf("no error breakdown in\n%s", out)
 	}
 	if got := codeOf(fmt.Errorf("wrapped: %w", syscall.EIO)); got != int(syscall.EIO) {
 		t.Errorf("the code of EIO is %d", got)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"sync/atomic"
@@ -25,7 +26,7 @@ func (b *bench) runAll() (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = firstError(err, t.close()) }()
+	defer func() { err = errors.Join(err, t.close()) }()
 	p, err := b.newPlan()
 	if err != nil {
 		return err
@@ -47,7 +48,7 @@ func (b *bench) runAll() (err error) {
 		return err
 	}
 	b.printSummary()
-	return b.writeFiles(t, p)
+	return report.Write(b.options.Files, b.output, "KV-RESULT-JSON", b.rows(t, p))
 }
 
 // newPlan makes the plan of the options.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pyropedb/pyrope/benchmark/program"
 	"github.com/pyropedb/pyrope/device"
 	"github.com/pyropedb/pyrope/device/open"
 	"github.com/pyropedb/pyrope/tsavorite"
@@ -70,7 +72,7 @@ func TestKernelRings(t *testing.T) {
 		flags := small + "--device native --validate --rumd 50,20,20,10 --device-io-backend " + backend.String()
 		code, out, failures := runFlags(t, flags)
 		switch {
-		case missing != nil && (code != exitFailure || !strings.Contains(failures, "cannot open the device")):
+		case missing != nil && (code != program.Failure || !strings.Contains(failures, "cannot open the device")):
 			t.Errorf("%s: without the device (%v) exit %d: %s%s", flags, missing, code, out, failures)
 		case missing == nil && (code != 0 || !strings.Contains(out, "[validate] OK: ")):
 			t.Errorf("%s: exit %d: %s%s", flags, code, out, failures)
@@ -102,47 +104,29 @@ func keyOf(number uint64) tsavorite.Key {
 }
 
 func TestValidateFindsAWrongValue(t *testing.T) {
-	o := parse(t, small+"--device localmemory --validate")
-	var out bytes.Buffer
-	b := &bench{options: o, output: &out, interrupted: new(atomic.Bool)}
-	target, err := openTarget(&o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := target.close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	p, err := b.newPlan()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := b.load(target, p); err != nil {
-		t.Fatal(err)
-	}
-	b.chooseReadMode(target, p)
+	b, target, p := loadedBench(t, small+"--device localmemory --validate")
+	out := b.output.(*bytes.Buffer)
 	workers, err := openWorkers(target, p, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := workers[0]
 	w.session.Enter()
-	wrong := w.session.Upsert(keyOf(77), valueOf(78, o.ValueSize, 0), tsavorite.Metadata{})
+	wrong := w.session.Upsert(keyOf(77), valueOf(78, p.valueSize, 0), tsavorite.Metadata{})
 	gone := w.session.Delete(keyOf(88))
 	w.session.Leave()
 	closeWorkers(workers)
 	if wrong == tsavorite.StatusError || gone == tsavorite.StatusError {
 		t.Fatal(wrong, gone)
 	}
-	if err := b.validate(target, p); err != errMismatch || !strings.Contains(out.String(), "[validate] FAILED: mismatches=1 misses=1\n[validate] first mismatch: key 77: ") {
-		t.Errorf("%v: %s", err, &out)
+	if err := b.validate(target, p); !errors.Is(err, program.ErrMismatch) || !strings.Contains(out.String(), "[validate] FAILED: mismatches=1 misses=1\n[validate] first mismatch: key 77: ") {
+		t.Errorf("%v: %s", err, out)
 	}
 }
 
 func TestPartialLoadIsRefused(t *testing.T) {
 	code, out, failures := runFlags(t, small+"--device null")
-	if code != exitFailure || !strings.Contains(failures, "cannot measure a partial load") || !strings.Contains(failures, "raise --log-memory to 4MB") || strings.Contains(out, "[run") {
+	if code != program.Failure || !strings.Contains(failures, "cannot measure a partial load") || !strings.Contains(failures, "raise --log-memory to 4m") || strings.Contains(out, "[run") {
 		t.Errorf("exit %d: %s%s", code, out, failures)
 	}
 }
@@ -172,6 +156,10 @@ func TestMachineOutput(t *testing.T) {
 	text, err := os.ReadFile(jsonFile)
 	if err != nil {
 		t.Fatal(err)
+	}
+	type document struct {
+		SchemaVersion string `json:"schema_version"`
+		Results       []row
 	}
 	var fromFile, fromOutput document
 	if err := json.Unmarshal(text, &fromFile); err != nil {
@@ -213,13 +201,13 @@ func TestInterruptExitsWith130(t *testing.T) {
 	timer := time.AfterFunc(200*time.Millisecond, func() { interrupted.Store(true) })
 	defer timer.Stop()
 	code := run(strings.Fields("-n 5000 --page-size 64k --device null --runsec 60 --warmup-sec 60"), &out, &failures, &interrupted)
-	if code != exitInterrupted || !strings.Contains(out.String(), "[interrupt] reason=sigint") {
+	if code != program.Interrupted || !strings.Contains(out.String(), "[interrupt] reason=sigint") {
 		t.Errorf("exit %d: %s%s", code, &out, &failures)
 	}
 }
 
 func TestUsageErrorsExitWith64(t *testing.T) {
-	if code, _, failures := runFlags(t, "-t 0"); code != exitUsage || failures != "ERROR: --threads is 0; it must be from 1 to 1024\n" {
+	if code, _, failures := runFlags(t, "-t 0"); code != program.Usage || failures != "ERROR: --threads is 0; it must be from 1 to 1024\n" {
 		t.Errorf("exit %d: %s", code, failures)
 	}
 }

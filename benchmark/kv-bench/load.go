@@ -7,8 +7,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pyropedb/pyrope/benchmark/program"
 	"github.com/pyropedb/pyrope/benchmark/report"
-	"github.com/pyropedb/pyrope/benchmark/size"
+	"github.com/pyropedb/pyrope/benchmark/usage"
+	"github.com/pyropedb/pyrope/server/config"
 )
 
 // load writes every key once. A store that could not take them all, or that has lost some since,
@@ -20,14 +22,14 @@ func (b *bench) load(t *target, p *plan) error {
 	}
 	var next atomic.Uint64
 	var group sync.WaitGroup
-	before := readHeap()
+	before := usage.Now()
 	began := time.Now()
 	for _, w := range workers {
 		group.Go(func() { w.load(&next, b.interrupted) })
 	}
 	group.Wait()
 	r := result{phase: "load", threads: len(workers), elapsed: time.Since(began)}
-	r.addHeap(before, readHeap())
+	r.used = usage.Now().Since(before)
 	for _, w := range workers {
 		err = errors.Join(err, w.failure)
 		r.tally.writes += w.look().writes
@@ -37,7 +39,7 @@ func (b *bench) load(t *target, p *plan) error {
 		return fmt.Errorf("cannot load: %w", err)
 	}
 	if b.interrupted.Load() {
-		return errInterrupted
+		return program.ErrInterrupted
 	}
 	if r.tally.writes != p.keys {
 		return fmt.Errorf("cannot load: %s of %s keys were written", report.N0(r.tally.writes), report.N0(p.keys))
@@ -54,7 +56,7 @@ func (b *bench) checkLoad(t *target) error {
 	}
 	if t.keepsNothing() && t.hasLeftMemory() {
 		return fmt.Errorf("cannot measure a partial load: the log has %d bytes, --log-memory holds %v and the null device keeps nothing; raise --log-memory to %v",
-			info.TailAddress, size.Bytes(t.sizes.memoryBytes), size.Bytes(b.options.autoMemoryBytes()))
+			info.TailAddress, config.Size(t.sizes.memoryBytes), config.Size(b.options.autoMemoryBytes()))
 	}
 	return nil
 }

@@ -1,25 +1,15 @@
 package main
 
 import (
-	"encoding/csv"
-	"encoding/json"
-	"fmt"
-	"io"
-	"os"
-	"reflect"
-	"runtime/debug"
-	"time"
-)
+	"strings"
 
-const schemaVersion = "1"
+	"github.com/pyropedb/pyrope/benchmark/report"
+)
 
 // row is one result as a machine reads it: an object in JSON, a line in CSV. The tags are the
 // column names and their order is the columns' order.
 type row struct {
-	SchemaVersion string  `json:"schema_version"`
-	TimestampUTC  string  `json:"timestamp_utc"`
-	GitSHA        string  `json:"git_sha"`
-	Hostname      string  `json:"hostname"`
+	report.Origin
 	Phase         string  `json:"phase"`
 	Iteration     int     `json:"iteration"`
 	Threads       int     `json:"threads"`
@@ -67,81 +57,13 @@ type row struct {
 	AggMax        float64 `json:"agg_max"`
 }
 
-// document is the JSON output.
-type document struct {
-	SchemaVersion string `json:"schema_version"`
-	Results       []row  `json:"results"`
-}
-
-// writeFiles writes the results where the options ask for them.
-func (b *bench) writeFiles(t *target, p *plan) error {
-	rows := b.rows(t, p)
-	if b.options.JSONStdout {
-		text, err := json.Marshal(document{schemaVersion, rows})
-		if err != nil {
-			return fmt.Errorf("cannot write the results: %w", err)
-		}
-		b.printf("KV-RESULT-JSON: %s\n", text)
-	}
-	if err := writeFile(b.options.JSONOutput, func(w io.Writer) error {
-		encoder := json.NewEncoder(w)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(document{schemaVersion, rows})
-	}); err != nil {
-		return err
-	}
-	return writeFile(b.options.CSVOutput, func(w io.Writer) error { return writeCSV(w, rows) })
-}
-
-// writeFile writes a file, if it has a name.
-func writeFile(name string, write func(io.Writer) error) error {
-	if name == "" {
-		return nil
-	}
-	f, err := os.Create(name)
-	if err != nil {
-		return fmt.Errorf("cannot write the results: %w", err)
-	}
-	err = firstError(write(f), f.Close())
-	if err != nil {
-		return fmt.Errorf("cannot write the results: %w", err)
-	}
-	return nil
-}
-
-// writeCSV writes a header and a line for each row.
-func writeCSV(w io.Writer, rows []row) error {
-	out := csv.NewWriter(w)
-	kind := reflect.TypeFor[row]()
-	line := make([]string, kind.NumField())
-	for i := range line {
-		line[i] = kind.Field(i).Tag.Get("json")
-	}
-	if err := out.Write(line); err != nil {
-		return err
-	}
-	for i := range rows {
-		fields := reflect.ValueOf(rows[i])
-		for j := range line {
-			line[j] = fmt.Sprint(fields.Field(j).Interface())
-		}
-		if err := out.Write(line); err != nil {
-			return err
-		}
-	}
-	out.Flush()
-	return out.Error()
-}
-
 // rows turns the results into rows.
 func (b *bench) rows(t *target, p *plan) []row {
 	o := &b.options
-	host, _ := os.Hostname() // an empty name says that there is none
 	common := row{
-		SchemaVersion: schemaVersion, TimestampUTC: time.Now().UTC().Format(time.RFC3339), GitSHA: revision(), Hostname: host,
-		Keys: o.Keys, ValueSize: o.ValueSize, Distribution: o.Distribution, Mix: o.Mix.String(),
+		Origin: report.NewOrigin(), Keys: o.Keys, ValueSize: o.ValueSize, Distribution: o.Distribution, Mix: o.Mix.String(),
 		Reinsert: o.Mix[mixDelete] > 0, ReaderCopies: o.ValueSize,
-		Device: t.device.Info().Kind, Throttle: o.ThrottleLimit, Completion: o.CompletionThreads, IOBackend: o.IOBackend,
+		Device: t.device.Info().Kind, Throttle: o.ThrottleLimit, Completion: o.CompletionThreads, IOBackend: strings.ToLower(o.IOBackend.String()),
 		Session: string(p.mode), HashPack: o.HashPack, HashPackReal: effectiveHashPack(o, t),
 		IndexAsked: uint64(o.IndexSize), IndexApplied: t.sizes.indexBytes, LogMemory: t.sizes.memoryBytes,
 		PageSize: uint64(o.PageSize), SegmentSize: uint64(o.SegmentSize), Mutable: mutablePercent / 100.0,
@@ -166,20 +88,6 @@ func (w *row) fill(r *result) {
 	w.Elapsed, w.TotalOps, w.OpsPerSecond = r.elapsed.Seconds(), r.tally.total(), r.opsPerSecond()
 	w.Overshoot, w.ExitLag = r.overshoot.total(), float64(r.exitLag.Microseconds())/1000
 	w.Reads, w.Writes, w.Deletes = r.tally.reads, r.tally.writes, r.tally.deletes
-	w.GC2, w.Allocated = r.collections, r.allocatedByWorker()
+	w.GC2, w.Allocated = r.used.Collections, r.allocatedByWorker()
 	w.LogBegin, w.LogHead, w.LogReadOnly, w.LogTail = r.logBegin, r.logHead, r.logReadOnly, r.logTail
-}
-
-// revision is the commit the program was built from, if the build knew.
-func revision() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	for _, setting := range info.Settings {
-		if setting.Key == "vcs.revision" {
-			return setting.Value
-		}
-	}
-	return ""
 }

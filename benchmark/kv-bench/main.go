@@ -19,65 +19,29 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"sync/atomic"
 
-	"github.com/alecthomas/kong"
+	"github.com/pyropedb/pyrope/benchmark/program"
 )
 
-// The exit codes of the program.
-const (
-	exitSuccess     = 0
-	exitFailure     = 1
-	exitMismatch    = 2
-	exitUsage       = 64
-	exitInterrupted = 130
-)
-
-// The ways to end that are no plain failures.
-var (
-	errMismatch    = errors.New("validation failed")
-	errInterrupted = errors.New("interrupted")
-	errHelpShown   = errors.New("help shown")
-)
-
-func main() {
-	var interrupted atomic.Bool
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt)
-	go func() {
-		<-signals
-		interrupted.Store(true)
-		signal.Stop(signals) // a second interrupt kills
-	}()
-	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr, &interrupted))
-}
+func main() { program.Main(run) }
 
 // run is the program: it returns the exit code. Setting interrupted ends it early.
 func run(args []string, stdout, stderr io.Writer, interrupted *atomic.Bool) int {
 	o, err := parseOptions(args, stdout)
-	if errors.Is(err, errHelpShown) {
-		return exitSuccess
-	}
 	if err != nil {
-		fmt.Fprintf(stderr, "ERROR: %v\n", err)
-		return exitUsage
+		return program.Refuse(err, stderr)
 	}
 	b := &bench{options: o, output: stdout, interrupted: interrupted}
 	err = b.runAll()
-	switch {
-	case err == nil:
-		return exitSuccess
-	case errors.Is(err, errMismatch):
-		return exitMismatch // the report has said what
-	case errors.Is(err, errInterrupted):
+	code := program.Code(err) // of a mismatch the report has said what it is
+	switch code {
+	case program.Interrupted:
 		fmt.Fprintln(stdout, "[interrupt] reason=sigint")
-		return exitInterrupted
-	default:
+	case program.Failure:
 		fmt.Fprintf(stderr, "FATAL: %T: %v\n", rootCause(err), err)
-		return exitFailure
 	}
+	return code
 }
 
 // rootCause unwraps err to the error that it began with.
@@ -89,15 +53,4 @@ func rootCause(err error) error {
 		}
 		err = inner
 	}
-}
-
-// helpFlag is --help.
-type helpFlag bool
-
-// BeforeReset prints the help and ends the parse; kong calls it when the flag is seen.
-func (helpFlag) BeforeReset(ctx *kong.Context) error {
-	if err := ctx.PrintUsage(false); err != nil {
-		return err
-	}
-	return errHelpShown
 }

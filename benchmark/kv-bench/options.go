@@ -1,17 +1,16 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/alecthomas/kong"
-
-	"github.com/pyropedb/pyrope/benchmark/size"
+	"github.com/pyropedb/pyrope/benchmark/program"
+	"github.com/pyropedb/pyrope/benchmark/report"
 	"github.com/pyropedb/pyrope/device"
+	"github.com/pyropedb/pyrope/server/config"
 	"github.com/pyropedb/pyrope/tsavorite"
 )
 
@@ -26,7 +25,7 @@ const (
 
 // options are the flags of the program.
 type options struct {
-	Help helpFlag `help:"Show this help and exit."`
+	program.Help
 
 	Threads     int   `short:"t" default:"1" help:"Workers of the run phase."`
 	LoadThreads int   `default:"0" help:"Workers of the load phase; 0 is as many as --threads."`
@@ -44,91 +43,33 @@ type options struct {
 	Iterations   int     `short:"i" default:"1" help:"Runs for each worker count."`
 	ReadMode     string  `default:"auto" enum:"auto,batch,async,single" help:"How reads are asked for: batch, async or single (which prefetches nothing, for writes neither); auto is batch in memory and async with data on the device."`
 
-	HashPack    float64    `name:"hashpack" default:"2.0" help:"Keys an index bucket; sets the size of the index."`
-	IndexSize   size.Bytes `default:"0" help:"Size of the index, a power of two; 0 follows --hashpack."`
-	LogMemory   string     `default:"auto" help:"Memory of the log; auto holds all keys if there is enough."`
-	PageSize    size.Bytes `default:"16MB" help:"Size of a log page."`
-	SegmentSize size.Bytes `default:"1GB" help:"Size of a device segment."`
+	HashPack    float64     `name:"hashpack" default:"2.0" help:"Keys an index bucket; sets the size of the index."`
+	IndexSize   config.Size `default:"0" help:"Size of the index, a power of two; 0 follows --hashpack."`
+	LogMemory   string      `default:"auto" help:"Memory of the log; auto holds all keys if there is enough."`
+	PageSize    config.Size `default:"16MB" help:"Size of a log page."`
+	SegmentSize config.Size `default:"1GB" help:"Size of a device segment."`
 
-	Device            string `default:"default" help:"${devices}."`
-	ThrottleLimit     int    `name:"device-throttle-limit" default:"0" help:"Reads in flight at once; 0 is the device's default."`
-	IOBackend         string `name:"device-io-backend" default:"default" help:"Kernel interface of --device native or default: default, libaio or uring."`
-	CompletionThreads int    `name:"device-completion-threads" default:"0" help:"Completion threads; 0 is the device's default."`
-	IOContexts        int    `name:"device-io-contexts" default:"0" help:"Kernel rings; 0 is the device's default."`
-	QueueDepth        int    `name:"device-queue-depth" default:"0" help:"Depth of a kernel ring; 0 is the device's default."`
-	InlineCompletion  bool   `name:"device-inline-completion" help:"Complete on the submitting thread (localmemory)."`
-	DataPath          string `default:"temp/kv-benchmark" help:"Directory that holds the run's directory."`
-	Warm              bool   `help:"Read the device once from end to end before the first run, so that caches beneath it are in the same state."`
+	DeviceName string `name:"device" default:"default" help:"${devices}."`
+	program.Device
+	DataPath string `default:"temp/kv-benchmark" help:"Directory that holds the run's directory."`
+	Warm     bool   `help:"Read the device once from end to end before the first run, so that caches beneath it are in the same state."`
 
 	Validate       bool    `help:"Check every byte of every value instead of timing; exit with 2 on a difference."`
 	ReportInterval float64 `name:"report-interval-sec" default:"0" help:"Seconds between progress lines during a run; 0 is none."`
-	JSONOutput     string  `name:"json-output" placeholder:"FILE" help:"Write the results to a file as JSON."`
-	JSONStdout     bool    `name:"json-stdout" help:"Print the results as one line, KV-RESULT-JSON: {...}."`
-	CSVOutput      string  `name:"csv-output" placeholder:"FILE" help:"Write the results to a file as CSV."`
 	Quiet          bool    `help:"Print the results only."`
+	report.Files
 }
-
-// mix is how many of a hundred operations are reads, upserts, RMWs and deletes.
-type mix [4]uint8
-
-// UnmarshalText sets m from a list such as 50,50,0,0.
-func (m *mix) UnmarshalText(text []byte) error {
-	parts := strings.Split(string(text), ",")
-	sum := 0
-	if len(parts) == len(m) {
-		for i, part := range parts {
-			n, err := strconv.ParseUint(strings.TrimSpace(part), 10, 8)
-			if err != nil {
-				return fmt.Errorf("--rumd is %q; it must be four percentages such as 50,50,0,0", text)
-			}
-			m[i] = uint8(n)
-			sum += int(n)
-		}
-	}
-	if sum != 100 {
-		return fmt.Errorf("--rumd is %q; it must be four percentages that add up to 100", text)
-	}
-	return nil
-}
-
-// String writes m as the flag takes it.
-func (m mix) String() string { return fmt.Sprintf("%d,%d,%d,%d", m[0], m[1], m[2], m[3]) }
-
-// readsOnly reports whether nothing is written.
-func (m mix) readsOnly() bool { return m[0] == 100 }
-
-// The places of the operations in a mix.
-const (
-	mixRead = iota
-	mixUpsert
-	mixRMW
-	mixDelete
-)
 
 // parseOptions reads the command line and checks it. Help goes to stdout.
 func parseOptions(args []string, stdout io.Writer) (options, error) {
 	var o options
-	parser, err := kong.New(&o,
-		kong.Name("kv-bench"),
-		kong.Description("Measures the key-value engine without a server."),
-		kong.NoDefaultHelp(),
-		kong.Writers(stdout, stdout),
-		kong.Vars{"devices": "Where the log spills to: " + strings.Join(deviceNames(), ", ")},
-	)
-	if err != nil {
-		return o, err
-	}
-	if _, err := parser.Parse(args); err != nil {
-		if errors.Is(err, errHelpShown) {
-			return o, errHelpShown
-		}
-		return o, err
-	}
-	return o, o.validate()
+	err := program.Parse("kv-bench", "Measures the key-value engine without a server.", &o, args, stdout,
+		kong.Vars{"devices": "Where the log spills to: " + strings.Join(deviceNames(), ", ")})
+	return o, err
 }
 
-// validate reports the first option that is out of range or does not go with the others.
-func (o *options) validate() error {
+// Check reports the first option that is out of range or does not go with the others.
+func (o *options) Check() error {
 	switch {
 	case o.Threads < 1 || o.Threads > maxThreads:
 		return fmt.Errorf("--threads is %d; it must be from 1 to %d", o.Threads, maxThreads)
@@ -161,7 +102,7 @@ func (o *options) validate() error {
 // validateStore checks what sizes the store and names the device.
 func (o *options) validateStore() error {
 	if o.LogMemory != autoMemory {
-		if _, err := size.Parse(o.LogMemory); err != nil {
+		if _, err := config.ParseSize(o.LogMemory); err != nil {
 			return fmt.Errorf("--log-memory: %w", err)
 		}
 	}
@@ -201,10 +142,8 @@ func (o *options) runThreads() []int {
 
 // deviceOptions are what package device is told; directory holds the segment files.
 func (o *options) deviceOptions(directory string) device.Options {
-	_, backend, _ := o.deviceKind()
-	return device.Options{
-		Directory: directory, Fresh: true, SegmentSizeBytes: uint64(o.SegmentSize), Backend: backend,
-		CompletionThreads: o.CompletionThreads, IOContexts: o.IOContexts, QueueDepth: o.QueueDepth,
-		ThrottleLimit: o.ThrottleLimit, InlineCompletion: o.InlineCompletion,
-	}
+	d := o.Device.Options(uint64(o.SegmentSize))
+	d.Directory = directory
+	_, d.Backend, _ = o.deviceKind()
+	return d
 }

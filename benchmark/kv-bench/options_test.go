@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pyropedb/pyrope/benchmark/program"
 	"github.com/pyropedb/pyrope/device"
 )
 
@@ -24,7 +25,7 @@ func TestDefaults(t *testing.T) {
 	o := parse(t, "")
 	if o.Threads != 1 || o.loadThreads() != 1 || o.Keys != 100_000_000 || o.ValueSize != 100 || o.Mix != (mix{100, 0, 0, 0}) || o.Distribution != "uniform" ||
 		o.ZipfTheta != 0.99 || o.RunSeconds != 30 || o.WarmupSecs != 5 || o.Batch != 1024 || o.Seed != 211 || o.Iterations != 1 || o.HashPack != 2 ||
-		o.LogMemory != "auto" || o.PageSize != 16<<20 || o.SegmentSize != 1<<30 || o.Device != "default" || o.DataPath != "temp/kv-benchmark" || o.ReadMode != "auto" {
+		o.LogMemory != "auto" || o.PageSize != 16<<20 || o.SegmentSize != 1<<30 || o.DeviceName != "default" || o.DataPath != "temp/kv-benchmark" || o.ReadMode != "auto" {
 		t.Errorf("defaults are %+v", o)
 	}
 	if !slices.Equal(o.runThreads(), []int{1}) {
@@ -88,14 +89,14 @@ func TestRefusedOptions(t *testing.T) {
 		"-b 0":                      "--batch-size is 0",
 		"-i 0":                      "--iterations is 0",
 		"--hashpack 0":              "--hashpack is 0",
-		"--log-memory lots":         "--log-memory: size \"lots\"",
-		"--page-size 3m":            "--page-size is 3MB; it must be a power of two",
+		"--log-memory lots":         "--log-memory: cannot read size \"lots\"",
+		"--page-size 3m":            "--page-size is 3m; it must be a power of two",
 		"--page-size 4k -v 5000":    "a record of --value-size 5000 takes 5032 bytes",
-		"--segment-size 1m":         "--segment-size is 1MB; it must be at least --page-size (16MB)",
-		"--index-size 3m":           "--index-size is 3MB; it must be a power of two",
+		"--segment-size 1m":         "--segment-size is 1m; it must be at least --page-size (16m)",
+		"--index-size 3m":           "--index-size is 3m; it must be a power of two",
 		"--device floppy":           "--device is \"floppy\"; it must be one of default, native,",
 		"--device-io-backend epoll": "--device-io-backend",
-		"--device libaio --device-io-backend uring":        "--device-io-backend is uring; with --device libaio it must be default",
+		"--device libaio --device-io-backend uring":        "--device-io-backend is Uring; with --device libaio it must be default",
 		"--device null --device-io-backend uring":          "with --device null it must be default",
 		"--device-throttle-limit 1000000":                  "ThrottleLimit is 1000000",
 		"--device-throttle-limit 1 --device-io-contexts 2": "ThrottleLimit is 1; it must be 0 or at least IOContexts (2)",
@@ -111,7 +112,7 @@ func TestRefusedOptions(t *testing.T) {
 
 func TestHelp(t *testing.T) {
 	var out bytes.Buffer
-	if _, err := parseOptions([]string{"--help"}, &out); !errors.Is(err, errHelpShown) {
+	if _, err := parseOptions([]string{"--help"}, &out); !errors.Is(err, program.ErrHelpShown) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"-n, --keys=100000000", "localmemory", "--rumd=100,0,0,0"} {
@@ -148,7 +149,7 @@ func TestSizes(t *testing.T) {
 	}
 	for _, line := range []string{"--log-memory 16m", "--log-memory 50m"} {
 		o := parse(t, line)
-		if _, err := o.computeSizes(0); err == nil || !strings.Contains(err.Error(), "a multiple of --page-size (16MB) and at least 48MB") {
+		if _, err := o.computeSizes(0); err == nil || !strings.Contains(err.Error(), "a multiple of --page-size (16m) and at least 48m") {
 			t.Errorf("%s: %v", line, err)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/pyropedb/pyrope/benchmark/usage"
 )
 
 // trimmedLeast is how many iterations it takes to leave the best and the worst out.
@@ -17,19 +19,12 @@ type result struct {
 	elapsed   time.Duration
 	tally     tally // within the window
 
-	overshoot      tally // operations that ended after the window
-	whole          tally // all operations since the workers started
-	exitLag        time.Duration
-	allocatedBytes uint64 // by all workers together
-	collections    uint32
+	overshoot tally // operations that ended after the window
+	whole     tally // all operations since the workers started
+	exitLag   time.Duration
+	used      usage.Usage // within the window, by all workers together
 
 	logBegin, logHead, logReadOnly, logTail uint64
-}
-
-// addHeap notes what was allocated and collected between two looks at the heap.
-func (r *result) addHeap(before, after heap) {
-	r.allocatedBytes = after.allocatedBytes - before.allocatedBytes
-	r.collections = after.collections - before.collections
 }
 
 // opsPerSecond is the throughput of the window.
@@ -42,7 +37,7 @@ func (r *result) opsPerSecond() float64 {
 
 // allocatedByWorker is the bytes allocated a worker.
 func (r *result) allocatedByWorker() uint64 {
-	return r.allocatedBytes / uint64(max(r.threads, 1))
+	return r.used.AllocatedBytes / uint64(max(r.threads, 1))
 }
 
 // aggregate sums up the iterations with one thread count, in operations a second.

@@ -4,9 +4,14 @@ import (
 	"bytes"
 	"encoding/csv"
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pyropedb/pyrope/benchmark/report"
+	"github.com/pyropedb/pyrope/benchmark/usage"
 )
 
 // ran is a run of n reads in two seconds.
@@ -43,7 +48,7 @@ func quiet(line string, t *testing.T) (*bench, *bytes.Buffer) {
 
 func TestOutputTemplates(t *testing.T) {
 	b, out := quiet("", t)
-	b.printResult(&result{phase: "load", threads: 2, elapsed: 12340 * time.Millisecond, tally: tally{writes: 100_000_000}, allocatedBytes: 5000, collections: 3})
+	b.printResult(&result{phase: "load", threads: 2, elapsed: 12340 * time.Millisecond, tally: tally{writes: 100_000_000}, used: usage.Usage{AllocatedBytes: 5000, Collections: 3}})
 	b.printResult(&result{
 		phase: "run", threads: 4, iteration: 2, elapsed: 2 * time.Second, tally: tally{reads: 5000, writes: 2000, deletes: 1000},
 		overshoot: tally{reads: 1024, writes: 5}, exitLag: 1500 * time.Microsecond,
@@ -70,11 +75,15 @@ func TestSummaryTable(t *testing.T) {
 }
 
 func TestCSVColumns(t *testing.T) {
-	var out bytes.Buffer
-	if err := writeCSV(&out, []row{{SchemaVersion: "1", Phase: "run", Mix: "50,50,0,0", OpsPerSecond: 12.5}}); err != nil {
+	file := filepath.Join(t.TempDir(), "out.csv")
+	if err := report.Write(report.Files{CSVOutput: file}, nil, "", []row{{Phase: "run", Mix: "50,50,0,0", OpsPerSecond: 12.5}}); err != nil {
 		t.Fatal(err)
 	}
-	lines, err := csv.NewReader(&out).ReadAll()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
 	if err != nil || len(lines) != 2 {
 		t.Fatal(lines, err)
 	}

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/pyropedb/pyrope/benchmark/size"
+	"github.com/pyropedb/pyrope/server/config"
 	"github.com/pyropedb/pyrope/tsavorite"
 )
 
@@ -43,13 +43,13 @@ func (o *options) computeSizes(availableBytes uint64) (sizes, error) {
 	}
 	page := uint64(o.PageSize)
 	if o.LogMemory != autoMemory {
-		asked, err := size.Parse(o.LogMemory)
+		asked, err := config.ParseSize(o.LogMemory)
 		if err != nil {
 			return s, err
 		}
-		s.memoryBytes = asked
-		if least := page * tsavorite.MinPageCount; asked < least || asked%page != 0 {
-			return s, fmt.Errorf("--log-memory is %s; it must be a multiple of --page-size (%v) and at least %v", o.LogMemory, o.PageSize, size.Bytes(least))
+		s.memoryBytes = uint64(asked)
+		if least := page * tsavorite.MinPageCount; s.memoryBytes < least || s.memoryBytes%page != 0 {
+			return s, fmt.Errorf("--log-memory is %s; it must be a multiple of --page-size (%v) and at least %v", o.LogMemory, o.PageSize, config.Size(least))
 		}
 		return s, nil
 	}
@@ -79,13 +79,14 @@ func powerBelow(n uint64) uint64 {
 	return 1 << (bits.Len64(n) - 1)
 }
 
-// availableMemory is what the system could give to a new process, or 0 where it does not say.
+// availableMemory is what the system could give to a new process, within the limits of its
+// cgroups; 0 where it does not say.
 func availableMemory() uint64 {
 	text, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
 		return 0
 	}
-	return parseMemAvailable(text)
+	return min(parseMemAvailable(text), config.MachineMemory())
 }
 
 // parseMemAvailable finds the line "MemAvailable:   24305940 kB".

@@ -44,11 +44,11 @@ func deviceNames() []string {
 // deviceChoice finds the value of --device.
 func (o *options) deviceChoice() (deviceChoice, error) {
 	for _, choice := range deviceChoices {
-		if strings.EqualFold(o.Device, choice.name) {
+		if strings.EqualFold(o.DeviceName, choice.name) {
 			return choice, nil
 		}
 	}
-	return deviceChoice{}, fmt.Errorf("--device is %q; it must be one of %s", o.Device, strings.Join(deviceNames(), ", "))
+	return deviceChoice{}, fmt.Errorf("--device is %q; it must be one of %s", o.DeviceName, strings.Join(deviceNames(), ", "))
 }
 
 // deviceKind says what --device and --device-io-backend mean together.
@@ -57,16 +57,13 @@ func (o *options) deviceKind() (device.Kind, device.Backend, error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	var asked device.Backend
-	if err := asked.UnmarshalText([]byte(o.IOBackend)); err != nil {
-		return 0, 0, fmt.Errorf("--device-io-backend: %w", err)
-	}
+	asked := o.IOBackend
 	hasBackends := choice.kind == device.Native || choice.kind == device.Default
 	switch {
 	case asked == device.BackendDefault:
 		return choice.kind, choice.backend, nil
 	case !hasBackends || choice.backend != device.BackendDefault && choice.backend != asked:
-		return 0, 0, fmt.Errorf("--device-io-backend is %s; with --device %s it must be default", o.IOBackend, o.Device)
+		return 0, 0, fmt.Errorf("--device-io-backend is %v; with --device %s it must be default", asked, o.DeviceName)
 	}
 	return choice.kind, asked, nil
 }
@@ -101,14 +98,14 @@ func openTarget(o *options) (*target, error) {
 		t.device, err = open.Device(kind, o.deviceOptions(t.directory))
 	}
 	if err != nil {
-		return nil, firstError(fmt.Errorf("cannot open the device: %w", err), t.close())
+		return nil, errors.Join(fmt.Errorf("cannot open the device: %w", err), t.close())
 	}
 	t.store, err = tsavorite.Open(tsavorite.Options{
 		Device: t.device, IndexBytes: s.indexBytes, IndexMaxBytes: s.indexBytes,
 		MemoryBytes: s.memoryBytes, PageBytes: uint64(o.PageSize), MutablePercent: mutablePercent,
 	})
 	if err != nil {
-		return nil, firstError(fmt.Errorf("cannot open the store: %w", err), t.close())
+		return nil, errors.Join(fmt.Errorf("cannot open the store: %w", err), t.close())
 	}
 	t.first = t.store.Info().HeadAddress
 	return t, nil

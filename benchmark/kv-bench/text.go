@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/pyropedb/pyrope/benchmark/report"
-	"github.com/pyropedb/pyrope/benchmark/size"
+	"github.com/pyropedb/pyrope/server/config"
 )
 
 // printf writes to the program's output, whose failure has nobody to be told to.
@@ -43,13 +43,13 @@ func (b *bench) printConfig(t *target) {
 		{"runsec", o.RunSeconds},
 		{"iterations", o.Iterations},
 		{"seed", o.Seed},
-		{"device", fmt.Sprintf("%s (%s: %s)", o.Device, d.Kind, d.Reason)},
+		{"device", fmt.Sprintf("%s (%s: %s)", o.DeviceName, d.Kind, d.Reason)},
 		{"device-in-flight", d.InFlightLimit},
 		{"device-rings", d.RingCount},
 		{"device-sector", d.SectorSizeBytes},
 		{"hashpack", fmt.Sprintf("%v (effective %.2f)", o.HashPack, effectiveHashPack(o, t))},
-		{"index-size", size.Bytes(t.sizes.indexBytes)},
-		{"log-memory", size.Bytes(t.sizes.memoryBytes)},
+		{"index-size", config.Size(t.sizes.indexBytes)},
+		{"log-memory", config.Size(t.sizes.memoryBytes)},
 		{"page-size", o.PageSize},
 		{"segment-size", o.SegmentSize},
 		{"mutable-percent", mutablePercent},
@@ -83,7 +83,7 @@ func (b *bench) printResult(r *result) {
 	b.printf("%s%s ops in %.2f s  (%s ops/sec)  reads=%s writes=%s deletes=%s overshoot=%s exit-lag=%.1fms gc=0/0/%d alloc/wkr=%dB\n",
 		label, report.N0(r.tally.total()), r.elapsed.Seconds(), report.N0(uint64(r.opsPerSecond())),
 		report.N0(r.tally.reads), report.N0(r.tally.writes), report.N0(r.tally.deletes), report.N0(r.overshoot.total()),
-		float64(r.exitLag.Microseconds())/1000, r.collections, r.allocatedByWorker())
+		float64(r.exitLag.Microseconds())/1000, r.used.Collections, r.allocatedByWorker())
 }
 
 // printAggregate writes the line of a thread count.

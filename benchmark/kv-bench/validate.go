@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/pyropedb/pyrope/benchmark/program"
 	"github.com/pyropedb/pyrope/benchmark/report"
 )
 
@@ -64,7 +65,7 @@ func (b *bench) checkAllKeys(t *target, p *plan) (found *checker, misses uint64,
 		misses += w.tally.misses
 	}
 	if err == nil && b.interrupted.Load() {
-		err = errInterrupted
+		err = program.ErrInterrupted
 	}
 	if err == nil && seen != p.keys {
 		err = fmt.Errorf("cannot validate: %s of %s reads came back", report.N0(seen), report.N0(p.keys))
@@ -104,5 +105,5 @@ func (b *bench) printVerdict(c *checker, reads, misses uint64) error {
 	if c.first != "" {
 		b.printf("[validate] first mismatch: %s\n", c.first)
 	}
-	return errMismatch
+	return program.ErrMismatch
 }

@@ -7,21 +7,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pyropedb/pyrope/benchmark/program"
 	"github.com/pyropedb/pyrope/benchmark/report"
+	"github.com/pyropedb/pyrope/benchmark/usage"
 )
-
-// heap is what the Go runtime says of allocation and collection.
-type heap struct {
-	allocatedBytes uint64
-	collections    uint32
-}
-
-// readHeap asks the runtime. It stops the world for some microseconds.
-func readHeap() heap {
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return heap{m.TotalAlloc, m.NumGC}
-}
 
 // measure runs the plan with threads workers: warm-up, window, and the wait for the last of them.
 func (b *bench) measure(t *target, p *plan, threads, iteration int, warmup, window time.Duration) (result, *checker, error) {
@@ -46,17 +35,16 @@ func (b *bench) measure(t *target, p *plan, threads, iteration int, warmup, wind
 	c := newClock()
 	defer c.close()
 	b.pass(c, warmup, workers, failed)
-	before, atStart, began := readHeap(), lookAt(workers), time.Now()
+	before, atStart, began := usage.Now(), lookAt(workers), time.Now()
 	b.pass(c, window, workers, failed)
 	atEnd := lookAt(workers)
 	r.elapsed = time.Since(began)
-	after := readHeap()
+	r.used = usage.Now().Since(before)
 	stop.Store(true)
 	stopped := time.Now()
 	group.Wait()
 	r.exitLag = time.Since(stopped)
 
-	r.addHeap(before, after)
 	r.tally = atEnd.minus(atStart)
 	r.whole = lookAt(workers)
 	r.overshoot = r.whole.minus(atEnd)
@@ -66,7 +54,7 @@ func (b *bench) measure(t *target, p *plan, threads, iteration int, warmup, wind
 		found.add(&w.checker)
 	}
 	if err == nil && b.interrupted.Load() {
-		err = errInterrupted
+		err = program.ErrInterrupted
 	}
 	return r, found, err
 }

@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// loaded opens and loads a store for the flags, and returns a worker on it.
-func loaded(t *testing.T, line string) *worker {
+// loadedBench opens and loads a store for the flags.
+func loadedBench(t *testing.T, line string) (*bench, *target, *plan) {
 	t.Helper()
 	o := parse(t, line)
 	b := &bench{options: o, output: new(bytes.Buffer), interrupted: new(atomic.Bool)}
@@ -16,6 +16,11 @@ func loaded(t *testing.T, line string) *worker {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if err := target.close(); err != nil {
+			t.Error(err)
+		}
+	})
 	p, err := b.newPlan()
 	if err != nil {
 		t.Fatal(err)
@@ -24,16 +29,18 @@ func loaded(t *testing.T, line string) *worker {
 		t.Fatal(err)
 	}
 	b.chooseReadMode(target, p)
+	return b, target, p
+}
+
+// loaded returns a worker on a loaded store for the flags.
+func loaded(t *testing.T, line string) *worker {
+	t.Helper()
+	_, target, p := loadedBench(t, line)
 	workers, err := openWorkers(target, p, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		closeWorkers(workers)
-		if err := target.close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { closeWorkers(workers) })
 	return workers[0]
 }
 

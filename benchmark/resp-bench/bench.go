@@ -6,6 +6,8 @@ import (
 	"io"
 	"sync/atomic"
 	"time"
+
+	"github.com/pyropedb/pyrope/benchmark/program"
 )
 
 // serverWait is how long the program waits for a server that is not there yet.
@@ -97,7 +99,7 @@ func (b *bench) sweep() error {
 				return fmt.Errorf("%d error replies to %s; the first is %q", m.errors, b.options.Op, m.firstError)
 			}
 			if m.mismatches+m.checkedNils > 0 {
-				mismatch = errMismatch
+				mismatch = program.ErrMismatch
 			}
 			if b.interrupted.Load() {
 				return mismatch

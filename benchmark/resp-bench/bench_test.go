@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/pyropedb/pyrope/benchmark/program"
 )
 
 // runBench runs the program against a server and returns its exit code, output and error output.
@@ -66,7 +68,7 @@ func TestShortLoadIsAnError(t *testing.T) {
 	s := startFakeServer(t)
 	s.drop = func(key string) bool { return strings.HasSuffix(key, "77") || strings.HasSuffix(key, "78") }
 	code, out, failures := runBench(s, "--op GET --dbsize 1000 --runtime 1 -t 1")
-	if code != exitFailure || !strings.Contains(failures, "it holds 980 keys after 1000 were written; at least 990") {
+	if code != program.Failure || !strings.Contains(failures, "it holds 980 keys after 1000 were written; at least 990") {
 		t.Errorf("exit %d: %s", code, failures)
 	}
 	if strings.Contains(out, "Operation type: GET") {
@@ -138,7 +140,7 @@ func TestVerifyPassesAndFails(t *testing.T) {
 		s.corrupt = func(key string) bool { return key == "XXXX3123" }
 		delete(s.values, "XXXX4321")
 		code, out, failures := runBench(s, flags)
-		if code != exitMismatch || !strings.Contains(out, "[Verified]: 5,003 values, 1 mismatches, 1 nil\n[First mismatch]: key XXXX3123: ") || strings.Contains(out, "Operation type") {
+		if code != program.Mismatch || !strings.Contains(out, "[Verified]: 5,003 values, 1 mismatches, 1 nil\n[First mismatch]: key XXXX3123: ") || strings.Contains(out, "Operation type") {
 			t.Errorf("%s: exit %d: %s%s", flags, code, out, failures)
 		}
 	}
@@ -152,7 +154,7 @@ func TestRunsVerifyToo(t *testing.T) {
 	var reads atomic.Int64
 	s.corrupt = func(string) bool { return reads.Add(1) > 100 } // after the verification of every key
 	code, out, failures := runBench(s, "-s --op GET --dbsize 100 --totalops 500 -b 50 -t 1,2 --runtime 0 --verify")
-	if code != exitMismatch || strings.Count(out, "[Verified]: 500 values, 500 mismatches, 0 nil\n") != 2 {
+	if code != program.Mismatch || strings.Count(out, "[Verified]: 500 values, 500 mismatches, 0 nil\n") != 2 {
 		t.Errorf("exit %d: %s%s", code, out, failures)
 	}
 }
@@ -167,12 +169,12 @@ func TestMissesAreReported(t *testing.T) {
 func TestErrorRepliesFail(t *testing.T) {
 	s := startFakeServer(t)
 	s.refuse = func(name string) string { return map[string]string{"GET": "LOADING wait"}[name] }
-	if code, _, failures := runBench(s, "--op GET --dbsize 100 -t 1 -b 10 --totalops 100 --runtime 1"); code != exitFailure || !strings.Contains(failures, `the first is "LOADING wait"`) {
+	if code, _, failures := runBench(s, "--op GET --dbsize 100 -t 1 -b 10 --totalops 100 --runtime 1"); code != program.Failure || !strings.Contains(failures, `the first is "LOADING wait"`) {
 		t.Errorf("exit %d: %s", code, failures)
 	}
 	s = startFakeServer(t)
 	s.refuse = func(name string) string { return map[string]string{"MSET": "OOM full"}[name] }
-	if code, _, failures := runBench(s, "--op GET --dbsize 100 --runtime 0"); code != exitFailure || !strings.Contains(failures, `"OOM full"`) {
+	if code, _, failures := runBench(s, "--op GET --dbsize 100 --runtime 0"); code != program.Failure || !strings.Contains(failures, `"OOM full"`) {
 		t.Errorf("exit %d: %s", code, failures)
 	}
 }
@@ -183,14 +185,14 @@ func TestPassword(t *testing.T) {
 	if code, _, failures := runBench(s, "-a secret --op GET --dbsize 100 --runtime 0"); code != 0 {
 		t.Errorf("exit %d: %s", code, failures)
 	}
-	if code, out, failures := runBench(s, "-a wrong --op GET --dbsize 100 --runtime 0"); code != exitFailure || !strings.Contains(failures, "WRONGPASS") || strings.Contains(out, "wrong") {
+	if code, out, failures := runBench(s, "-a wrong --op GET --dbsize 100 --runtime 0"); code != program.Failure || !strings.Contains(failures, "WRONGPASS") || strings.Contains(out, "wrong") {
 		t.Errorf("exit %d: %s%s", code, out, failures)
 	}
 }
 
 func TestUsageErrorsExitWith64(t *testing.T) {
 	var out, failures bytes.Buffer
-	if code := run([]string{"--load-threads", "0"}, &out, &failures, new(atomic.Bool)); code != exitUsage || failures.String() != "ERROR: --load-threads must be at least 1 (got 0)\n" {
+	if code := run([]string{"--load-threads", "0"}, &out, &failures, new(atomic.Bool)); code != program.Usage || failures.String() != "ERROR: --load-threads must be at least 1 (got 0)\n" {
 		t.Errorf("exit %d: %s", code, &failures)
 	}
 }
@@ -206,7 +208,7 @@ func TestUnreachableServerFails(t *testing.T) {
 	var interrupted atomic.Bool
 	interrupted.Store(true) // or it would wait for the server to come up
 	code := run([]string{"-p", strconv.Itoa(address.Port)}, &out, &failures, &interrupted)
-	if code != exitFailure || !strings.Contains(failures.String(), "cannot reach the server at "+address.String()) {
+	if code != program.Failure || !strings.Contains(failures.String(), "cannot reach the server at "+address.String()) {
 		t.Errorf("exit %d: %s", code, &failures)
 	}
 }

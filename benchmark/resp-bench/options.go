@@ -9,13 +9,13 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
-
+	"github.com/pyropedb/pyrope/benchmark/program"
 	"github.com/pyropedb/pyrope/server/config"
 )
 
 // options are the flags of the program.
 type options struct {
-	Help helpFlag `help:"Show this help and exit."`
+	program.Help
 
 	Port       int    `short:"p" default:"6379" help:"Port of the server."`
 	Host       string `short:"h" default:"127.0.0.1" help:"Host of the server."`
@@ -66,28 +66,14 @@ func (c *clientType) UnmarshalText(text []byte) error {
 // parseOptions reads the command line and checks it. Help goes to stdout.
 func parseOptions(args []string, stdout io.Writer) (options, error) {
 	var o options
-	parser, err := kong.New(&o,
-		kong.Name("resp-bench"),
-		kong.Description("Loads a RESP server and measures its throughput."),
-		kong.NoDefaultHelp(),
+	err := program.Parse("resp-bench", "Loads a RESP server and measures its throughput.", &o, args, stdout,
 		kong.WithHyphenPrefixedParameters(true), // --runtime -1
-		kong.Writers(stdout, stdout),
-		kong.Vars{"operations": strings.Join(operationNames(), ", ")},
-	)
-	if err != nil {
-		return o, err
-	}
-	if _, err := parser.Parse(args); err != nil {
-		if errors.Is(err, errHelpShown) {
-			return o, errHelpShown
-		}
-		return o, err
-	}
-	return o, o.validate()
+		kong.Vars{"operations": strings.Join(operationNames(), ", ")})
+	return o, err
 }
 
-// validate reports the first option that is out of range or does not go with the others.
-func (o *options) validate() error {
+// Check reports the first option that is out of range or does not go with the others.
+func (o *options) Check() error {
 	switch {
 	case o.LoadThreads < 1:
 		return fmt.Errorf("--load-threads must be at least 1 (got %d)", o.LoadThreads)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/pyropedb/pyrope/benchmark/program"
 )
 
 func TestDefaults(t *testing.T) {
@@ -80,7 +82,7 @@ func TestRefusedOptions(t *testing.T) {
 
 func TestHelp(t *testing.T) {
 	var out bytes.Buffer
-	if _, err := parseOptions([]string{"--help"}, &out); !errors.Is(err, errHelpShown) {
+	if _, err := parseOptions([]string{"--help"}, &out); !errors.Is(err, program.ErrHelpShown) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"--dbsize=1024", "-h, --host=", "Operation: GET, SET, SETEX, MGET, MSET, INCR"} {

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/pyropedb/pyrope/benchmark/program"
 	"github.com/pyropedb/pyrope/benchmark/report"
 )
 
@@ -52,7 +53,7 @@ func (b *bench) verifyAll() error {
 		return fmt.Errorf("cannot verify the DB: interrupted after %s of %s keys", report.N0(m.checked), report.N0(b.options.DBSize))
 	}
 	if m.mismatches+m.checkedNils > 0 {
-		return errMismatch
+		return program.ErrMismatch
 	}
 	return nil
 }
