@@ -1,8 +1,11 @@
 package metamorphic
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"testing"
 	"time"
 
 	"github.com/pyropedb/pyrope/device"
@@ -39,12 +42,15 @@ func (f *faults) arm() {
 	}
 	if writes >= f.writeAt && f.writeCount < maxWriteFaults {
 		n := 1 + f.random.IntN(100)
-		f.writeAt = writes + n
+		burst := 1 + f.random.IntN(8)
+		f.writeAt = writes + n + burst
 		f.writeCount++
-		if f.random.IntN(2) == 0 {
-			f.device.FailNth(device.OpWrite, n, nil)
-		} else {
-			f.device.TearNthWrite(n, f.random.IntN(tinyPage))
+		for i := range burst {
+			if f.random.IntN(2) == 0 {
+				f.device.FailNth(device.OpWrite, n+i, nil)
+			} else {
+				f.device.TearNthWrite(n+i, f.random.IntN(tinyPage))
+			}
 		}
 	}
 }
@@ -92,5 +98,159 @@ func (f *faults) settle(r *run) {
 		if round > 100 {
 			r.fail(-1, "a hundred rounds of reads did not use up the faults")
 		}
+	}
+}
+
+// faultStore is a store of three pages over a device that fails when told to, with cold keys: key
+// i has the value of its number.
+func faultStore(t *testing.T, keys int) (*faultdev.Device, *tsavorite.Store, *tsavorite.Session) {
+	t.Helper()
+	failing := openFailing(t).(*faultdev.Device)
+	store, err := tsavorite.Open(tsavorite.Options{Device: failing, MemoryBytes: tinyLog, PageBytes: tinyPage, IndexBytes: tinyIndex})
+	if err != nil {
+		t.Fatalf("cannot open the store: %v", err)
+	}
+	session, err := store.NewSession()
+	if err != nil {
+		t.Fatalf("cannot make a session: %v", err)
+	}
+	t.Cleanup(func() {
+		session.Close()
+		if err := store.Close(); err != nil {
+			t.Errorf("cannot close the store: %v", err)
+		}
+	})
+	session.Enter()
+	for i := range keys {
+		if status := session.Upsert(faultKey(i), faultValue(i), tsavorite.Metadata{}); status > tsavorite.Blind {
+			t.Fatalf("Upsert says %v: %v", status, session.Err())
+		}
+	}
+	session.Leave()
+	return failing, store, session
+}
+
+func faultKey(i int) tsavorite.Key { return tsavorite.Key{Bytes: fmt.Appendf(nil, "key:%d", i)} }
+
+func faultValue(i int) []byte {
+	value := make([]byte, 400)
+	fill(value, uint64(i))
+	return value
+}
+
+// checkFaultReads reads every key in one batch; none may fail.
+func checkFaultReads(t *testing.T, session *tsavorite.Session, keys int) {
+	t.Helper()
+	list := make([]tsavorite.Key, keys)
+	for i := range list {
+		list[i] = faultKey(i)
+	}
+	r := &reader{}
+	session.ReadBatch(list, r)
+	for i, result := range r.results {
+		if result.status != tsavorite.Found || !bytes.Equal(result.record.Value, faultValue(i)) {
+			t.Fatalf("key %d: read says %v, %d bytes: %v", i, result.status, len(result.record.Value), session.Err())
+		}
+	}
+}
+
+// TestEveryReadMayFail lets the nth read of the device fail, for every n that a list of verbs comes
+// to. One verb says so, the others go on, and nothing has changed.
+func TestEveryReadMayFail(t *testing.T) {
+	const keys = 40
+	for n := 1; ; n++ {
+		failing, _, session := faultStore(t, keys)
+		before, _, _ := failing.Counts()
+		failing.FailNth(device.OpRead, n, nil)
+		session.Enter()
+		failures := coldVerbs(t, session)
+		after, _, _ := failing.Counts()
+		if after-before < n {
+			if failures != 0 || n < 8 {
+				t.Fatalf("%d reads went to the device, and %d verbs failed with the fault after them", after-before, failures)
+			}
+			session.Leave()
+			return
+		}
+		if failures != 1 {
+			t.Fatalf("read %d failed, and %d verbs say so", n, failures)
+		}
+		checkFaultReads(t, session, keys)
+		session.Leave()
+	}
+}
+
+// coldVerbs runs verbs that read the device and change nothing, and returns how many of them failed.
+func coldVerbs(t *testing.T, session *tsavorite.Session) (failures int) {
+	judge := func(status tsavorite.Status) {
+		switch {
+		case status == tsavorite.StatusError && errors.Is(session.Err(), faultdev.ErrInjected):
+			failures++
+		case status != tsavorite.Found:
+			t.Fatalf("a cold verb says %v: %v", status, session.Err())
+		}
+	}
+	read, batch, async := &reader{}, &reader{}, &reader{}
+	judge(session.Read(faultKey(0), 0, read))
+	session.ReadBatch([]tsavorite.Key{faultKey(1), faultKey(2), faultKey(3)}, batch)
+	for _, result := range batch.results {
+		judge(result.status)
+	}
+	judge(session.RMW(faultKey(4), &updater{operation: operation{change: changeKeep}, unsure: true}))
+	late := &updater{operation: operation{change: changeKeep}, unsure: true}
+	session.ReadAsync(faultKey(5), 0, async)
+	session.RMWAsync(faultKey(6), 0, late)
+	if left := session.CompletePending(true); left != 0 || len(async.results) != 1 || late.finishes != 1 {
+		t.Fatalf("%d operations are pending, %d and %d were answered", left, len(async.results), late.finishes)
+	}
+	judge(async.results[0].status)
+	judge(late.status)
+	v := &visitor{}
+	if _, err := session.Scan(0, 0, 0, v); errors.Is(err, faultdev.ErrInjected) {
+		failures++
+	} else if err != nil || len(v.keys) != 40 {
+		t.Fatalf("a scan visited %d keys: %v", len(v.keys), err)
+	}
+	return failures
+}
+
+// TestFlushErrorIsReported: while the device takes no pages, what does not fit in memory is
+// refused with the reason, what was acknowledged is there, and the store goes on by itself afterwards.
+func TestFlushErrorIsReported(t *testing.T) {
+	for name, fault := range map[string]func(*faultdev.Device, int){
+		"fails": func(d *faultdev.Device, n int) { d.FailNth(device.OpWrite, n, nil) },
+		"torn":  func(d *faultdev.Device, n int) { d.TearNthWrite(n, 512) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			failing, store, session := faultStore(t, 40)
+			for n := range 40 {
+				fault(failing, n+1)
+			}
+			stored, refused := 40, 0
+			session.Enter()
+			defer session.Leave()
+			for deadline := time.Now().Add(20 * time.Second); refused == 0 || stored < 200; {
+				status := session.Upsert(faultKey(stored), faultValue(stored), tsavorite.Metadata{})
+				switch {
+				case status <= tsavorite.Blind:
+					stored++
+				case status == tsavorite.StatusError && (errors.Is(session.Err(), faultdev.ErrInjected) || errors.Is(session.Err(), faultdev.ErrTorn)):
+					if refused++; refused == 1 && store.Info().FlushError == "" {
+						t.Error("Info does not report the failed flush")
+					}
+					checkFaultReads(t, session, stored)
+					time.Sleep(time.Millisecond)
+				default:
+					t.Fatalf("Upsert says %v: %v", status, session.Err())
+				}
+				if time.Now().After(deadline) {
+					t.Fatalf("after 20 seconds %d records are stored, %d were refused", stored, refused)
+				}
+			}
+			checkFaultReads(t, session, stored)
+			if report := store.Info().FlushError; report != "" {
+				t.Errorf("Info still reports %q", report)
+			}
+		})
 	}
 }
