@@ -2,7 +2,6 @@ package tsavorite
 
 import (
 	"github.com/pyropedb/pyrope/tsavorite/internal/index"
-	"github.com/pyropedb/pyrope/tsavorite/internal/prefetch"
 	"github.com/pyropedb/pyrope/tsavorite/internal/record"
 )
 
@@ -54,22 +53,13 @@ func (s *Session) answer(f *found, token uint64, r Reader) Status {
 	return Found
 }
 
-// Batch sizes: batchKeys keys share one submission to the device, and within them the cache misses
-// of overlapKeys keys overlap.
-const (
-	batchKeys   = 1024
-	overlapKeys = prefetch.Width
-)
+// batchKeys keys of a ReadBatch share one submission to the device.
+const batchKeys = 1024
 
 // batch is the scratch of ReadBatch.
 type batch struct {
-	hashes  [overlapKeys]uint64
-	buckets [overlapKeys]*index.Bucket
-	slots   [overlapKeys]index.Slot
-	newest  [overlapKeys]record.Address
-	lines   prefetch.Lines
-	departs uint         // the session's when the group was prefetched
-	held    []*operation // by key from the first cold one on; nil is a key in memory
+	groups [3]group     // consecutive ones, each a step behind the next
+	held   []*operation // by key from the first cold one on; nil is a key in memory
 }
 
 // ReadBatch reads many keys with their cache misses overlapped and their device reads issued in
@@ -77,89 +67,67 @@ type batch struct {
 func (s *Session) ReadBatch(keys []Key, r Reader) {
 	s.counters.reads += uint64(len(keys))
 	for first := 0; first < len(keys); first += batchKeys {
-		s.readSubmission(keys[first:min(first+batchKeys, len(keys))], uint64(first), r)
+		s.readSubmission(keys[first:min(first+batchKeys, len(keys))], first, r)
 	}
 }
 
-// readSubmission reads up to batchKeys keys. Keys before the first cold one are answered at once.
-// From there on the cold ones are sent to the device and the others wait for their turn.
-func (s *Session) readSubmission(keys []Key, token uint64, r Reader) {
+// readSubmission reads up to batchKeys keys, in groups that follow each other through three steps: while
+// one group is answered, the records of the next and the buckets of the one after it are under way.
+func (s *Session) readSubmission(keys []Key, token int, r Reader) {
 	cold := -1
 	s.batch.held = s.batch.held[:0]
-	for first := 0; first < len(keys); first += overlapKeys {
-		group := keys[first:min(first+overlapKeys, len(keys))]
-		t := s.prefetch(group)
-		for i, key := range group {
-			hash := s.batch.hashes[i]
-			if cold < 0 {
-				status, disk := s.readPrefetched(t, i, key, token+uint64(first+i), r)
-				if status != Pending {
-					continue
-				}
-				cold = first + i
-				s.batch.held = append(s.batch.held, s.startHeld(hash, key, disk))
-				continue
-			}
-			s.batch.held = append(s.batch.held, s.startIfCold(hash, key))
+	groups := (len(keys) + groupKeys - 1) / groupKeys
+	for step := 0; step < groups+2; step++ {
+		if step < groups {
+			s.batch.groups[step%3].askForBuckets(s, keys[step*groupKeys:min((step+1)*groupKeys, len(keys))])
+		}
+		if answered := step - 2; answered >= 0 {
+			cold = s.answerGroup(&s.batch.groups[answered%3], cold, answered*groupKeys, token, r)
+		}
+		if found := step - 1; found >= 0 && found < groups {
+			s.batch.groups[found%3].askForRecords(s)
 		}
 	}
 	if cold >= 0 {
-		s.deliverInOrder(keys[cold:], token+uint64(cold), r)
+		s.deliverInOrder(keys[cold:], uint64(token+cold), r)
 	}
 }
 
-// Prefetch brings the index lines and newest records of keys that verbs are about to touch closer to the
-// processor, with their cache misses overlapped. It changes nothing; call it for a few dozen keys at a time.
-func (s *Session) Prefetch(keys []Key) {
-	for first := 0; first < len(keys); first += overlapKeys {
-		s.prefetch(keys[first:min(first+overlapKeys, len(keys))])
-	}
-}
-
-// prefetch hashes the keys and asks for their buckets, then finds their newest records and asks for
-// those: each step's cache misses are independent of each other and overlap. What it finds without
-// a latch is a hint.
-func (s *Session) prefetch(group []Key) *index.Table {
-	t := s.index.Table()
-	p := &s.batch
-	for i := range group {
-		p.hashes[i] = hashOf(group[i])
-		p.buckets[i] = t.Bucket(p.hashes[i])
-		p.lines[i] = p.buckets[i].Line()
-	}
-	prefetch.Touch(&p.lines, len(group), 0)
-	p.departs = s.departs
-	head, begin := s.bounds()
-	records := 0
-	for i := range group {
-		p.slots[i], p.newest[i] = t.Find(p.buckets[i], index.TagOf(p.hashes[i]), begin)
-		if p.newest[i] >= head {
-			p.lines[records] = s.log.Record(p.newest[i]).Line()
-			records++
+// answerGroup answers the keys of a group, whose first has this index in the submission, up to the first
+// cold one, and returns its index; -1 is none so far. From there on cold keys are sent to the device and
+// the others wait for their turn.
+func (s *Session) answerGroup(g *group, cold, first, token int, r Reader) int {
+	for i, key := range g.keys {
+		if cold >= 0 {
+			s.batch.held = append(s.batch.held, s.startIfCold(g.hashes[i], key))
+			continue
+		}
+		status, disk := s.readPrefetched(g, i, key, uint64(token+first+i), r)
+		if status == Pending {
+			cold = first + i
+			s.batch.held = append(s.batch.held, s.startHeld(g.hashes[i], key, disk))
 		}
 	}
-	prefetch.Touch(&p.lines, records, record.HeaderBytes+8)
-	return t
+	return cold
 }
 
-// readPrefetched is readMemory for the i-th key of a prefetched group: when the bucket is free and its
-// slot unchanged, the search is not repeated. Once the epoch was left, nothing that was prefetched counts.
-func (s *Session) readPrefetched(t *index.Table, i int, key Key, token uint64, r Reader) (Status, record.Address) {
-	p := &s.batch
-	if s.departs != p.departs || len(s.held) != 0 || p.slots[i] == nil || p.buckets[i].TryShared() != index.Latched {
-		return s.readMemory(p.hashes[i], key, token, r)
+// readPrefetched is readMemory for the i-th key of a group: when its bucket is free and its slot
+// unchanged, the search is not repeated. Once the epoch was left, nothing that was prefetched counts.
+func (s *Session) readPrefetched(g *group, i int, key Key, token uint64, r Reader) (Status, record.Address) {
+	if s.departs != g.departs || len(s.held) != 0 || g.slots[i] == nil || g.buckets[i].TryShared() != index.Latched {
+		return s.readMemory(g.hashes[i], key, token, r)
 	}
 	var f found
-	f.slot, f.newest = p.slots[i], p.newest[i]
-	if !index.Still(f.slot, index.TagOf(p.hashes[i]), f.newest) {
-		f = s.lookup(t, p.buckets[i], p.hashes[i], key)
+	f.slot, f.newest = g.slots[i], g.newest[i]
+	if !index.Still(f.slot, index.TagOf(g.hashes[i]), f.newest) {
+		f = s.lookup(g.table, g.buckets[i], g.hashes[i], key)
 	} else {
 		var head record.Address
 		head, f.begin = s.bounds()
 		s.walk(&f, head, key)
 	}
 	status := s.answer(&f, token, r)
-	p.buckets[i].ReleaseShared()
+	g.buckets[i].ReleaseShared()
 	return status, f.disk
 }
 
