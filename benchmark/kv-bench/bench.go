@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pyropedb/pyrope/benchmark/numa"
 	"github.com/pyropedb/pyrope/benchmark/report"
 	"github.com/pyropedb/pyrope/benchmark/workload"
 )
@@ -18,6 +19,7 @@ type bench struct {
 	interrupted *atomic.Bool
 	results     []result    // in the order they were found
 	aggregates  []aggregate // one a thread count
+	copied      uint64      // records copied to the tail up to the last result
 }
 
 // runAll opens the store, loads it, measures or validates, and writes the results.
@@ -31,7 +33,7 @@ func (b *bench) runAll() (err error) {
 	if err != nil {
 		return err
 	}
-	b.printConfig(t)
+	b.printConfig(t, p)
 	if err := b.load(t, p); err != nil {
 		return err
 	}
@@ -58,14 +60,28 @@ func (b *bench) newPlan() (*plan, error) {
 		keys: o.Keys, valueSize: o.ValueSize, batch: o.Batch, mix: o.Mix,
 		mode: readMode(o.ReadMode), seed: o.Seed, checks: o.Validate,
 	}
-	if o.Distribution == "zipf" {
+	if o.Distribution != uniform {
 		zipf, err := workload.NewZipf(o.Keys, o.ZipfTheta)
 		if err != nil {
 			return nil, err
 		}
-		p.zipf = zipf
+		p.zipf, p.latest = zipf, o.Distribution == latest
 	}
-	return p, nil
+	var err error
+	p.processors, err = o.processors()
+	return p, err
+}
+
+// processors lists those that workers are pinned to, one after another; nil is none.
+func (o *options) processors() ([]int, error) {
+	if o.NoNumaPin {
+		return nil, nil
+	}
+	topology, err := numa.System()
+	if err != nil || topology.NodeCount() <= 1 && o.NumaNode == 0 {
+		return nil, err
+	}
+	return topology.Order(o.NumaNode)
 }
 
 // chooseReadMode settles the automatic mode, now that it is known where the records are.
@@ -109,8 +125,11 @@ func (b *bench) sweep(t *target, p *plan) error {
 func (b *bench) finishResult(r *result, t *target) {
 	info := t.store.Info()
 	r.logBegin, r.logHead, r.logReadOnly, r.logTail = info.BeginAddress, info.HeadAddress, info.ReadOnlyAddress, info.TailAddress
+	r.copied = info.CopiedReads - b.copied
+	b.copied = info.CopiedReads
 	b.results = append(b.results, *r)
 	b.printResult(r)
+	b.printCost(r)
 }
 
 // seconds is a duration.

@@ -34,6 +34,7 @@ func runFlags(t *testing.T, flags string) (code int, out, failures string) {
 func TestInMemoryRuns(t *testing.T) {
 	for _, flags := range []string{
 		"", "-d zipf", "--rumd 50,50,0,0 -t 2", "--rumd 0,100,0,0", "--rumd 0,0,100,0 -t 2", "--rumd 25,25,25,25 -t 3 --load-threads 2", "--read-mode async --rumd 50,0,50,0", "--read-mode single",
+		"--preset A", "--preset B -t 2", "--preset C", "--preset D -t 2 --log-memory 16m", "--preset F",
 	} {
 		code, out, failures := runFlags(t, "-n 20000 --page-size 64k --device null --runsec 0.1 --warmup-sec 0.05 "+flags)
 		if code != 0 || !strings.Contains(out, "[load]   20,000 ops in ") || !strings.Contains(out, "[run t=") || strings.Contains(out, "  0 ops") {
@@ -46,10 +47,14 @@ func TestDeviceRuns(t *testing.T) {
 	for _, flags := range []string{
 		"--device localmemory", "--device localmemory --device-inline-completion --warm", "--device file --warm -t 2", "--device file --read-mode batch", "--device default",
 		"--device localmemory --read-mode single --rumd 50,20,20,10", "--device file --rumd 50,20,20,10 -t 2",
+		"--device localmemory --preset D -t 2 -i 2", "--device localmemory -d zipf --copy-reads-to-tail",
 	} {
 		code, out, failures := runFlags(t, small+flags)
 		if code != 0 || !strings.Contains(out, "[run t=") || strings.Contains(out, "  0 ops") {
 			t.Errorf("%s: exit %d: %s%s", flags, code, out, failures)
+		}
+		if strings.Contains(flags, "--copy-reads") != regexp.MustCompile(`(?m)^  copied to the tail: [1-9][0-9,]* records$`).MatchString(out) {
+			t.Errorf("%s: of copies it says: %s", flags, out)
 		}
 		if strings.Contains(flags, "--warm") && !regexp.MustCompile(`(?m)^\[warm\]   read [0-9,]{7,} bytes of the device`).MatchString(out) {
 			t.Errorf("%s: the device was not read through: %s", flags, out)
@@ -91,6 +96,8 @@ func TestValidate(t *testing.T) {
 		"--device localmemory --read-mode batch --rumd 40,20,20,20",
 		"--device file --read-mode async --rumd 40,20,20,20",
 		"--device file --read-mode async",
+		"--device localmemory --preset D",
+		"--device localmemory --preset F --copy-reads-to-tail",
 	} {
 		if code, out, failures := runFlags(t, small+"--validate -t 2 "+flags); code != 0 || !strings.Contains(out, "[validate] OK: ") {
 			t.Errorf("%s: exit %d: %s%s", flags, code, out, failures)
@@ -135,6 +142,13 @@ func TestSweepAndIterations(t *testing.T) {
 	code, out, failures := runFlags(t, "-n 5000 --page-size 64k --device null --runsec 0.05 --warmup-sec 0 --run-threads-sweep 1,2 -i 3 --report-interval-sec 0.05")
 	if code != 0 || strings.Count(out, "[sweep] starting run phase with threads=") != 2 || strings.Count(out, "[run t=") != 6 || strings.Count(out, "[aggregate t=") != 2 ||
 		!strings.Contains(out, "=== KV.benchmark config ===\nthreads            1 2\n") || !strings.Contains(out, " speedup\n") {
+		t.Errorf("exit %d: %s%s", code, out, failures)
+	}
+}
+
+func TestNumaNodeThatIsNotThere(t *testing.T) {
+	code, out, failures := runFlags(t, small+"--device null --log-memory 16m --numa-node 77")
+	if code != program.Failure || !strings.Contains(failures, "cannot pin workers to NUMA node 77") {
 		t.Errorf("exit %d: %s%s", code, out, failures)
 	}
 }

@@ -63,6 +63,7 @@ func (b *bench) checkLoad(t *target) error {
 
 // load takes chunks of keys from next and writes them.
 func (w *worker) load(next *atomic.Uint64, interrupted *atomic.Bool) {
+	w.pin()
 	keys, batch := w.plan.keys, uint64(w.plan.batch)
 	for w.failure == nil && !interrupted.Load() {
 		first := next.Add(batch) - batch

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -31,6 +33,55 @@ func (m *mix) UnmarshalText(text []byte) error {
 
 // String writes m as the flag takes it.
 func (m mix) String() string { return fmt.Sprintf("%d,%d,%d,%d", m[0], m[1], m[2], m[3]) }
+
+// preset is a workload of YCSB.
+type preset struct {
+	name         string
+	mix          mix
+	distribution string
+}
+
+// presets are the workloads there are. E scans keys in order, which a hash index cannot.
+var presets = []preset{
+	{"A", mix{50, 50, 0, 0}, zipf},
+	{"B", mix{95, 5, 0, 0}, zipf},
+	{"C", mix{100, 0, 0, 0}, zipf},
+	{"D", mix{95, 5, 0, 0}, latest},
+	{"F", mix{50, 0, 50, 0}, zipf},
+}
+
+// The distributions.
+const (
+	uniform = "uniform"
+	zipf    = "zipf"
+	latest  = "latest"
+)
+
+// settleWorkload fills in the mix and the distribution that were not given.
+func (o *options) settleWorkload() error {
+	chosen := preset{"", mix{100, 0, 0, 0}, uniform}
+	if o.Preset != "" {
+		if strings.EqualFold(o.Preset, "E") {
+			return errors.New("--preset E scans ranges of keys, and the index is a hash, which keeps no order of keys; A, B, C, D and F can be run")
+		}
+		i := slices.IndexFunc(presets, func(p preset) bool { return strings.EqualFold(p.name, o.Preset) })
+		if i < 0 {
+			return fmt.Errorf("--preset is %q; it must be A, B, C, D or F", o.Preset)
+		}
+		chosen = presets[i]
+	}
+	if o.Mix == (mix{}) {
+		o.Mix = chosen.mix
+	}
+	switch o.Distribution {
+	case "":
+		o.Distribution = chosen.distribution
+	case uniform, zipf, latest:
+	default:
+		return fmt.Errorf("--distribution is %q; it must be uniform, zipf or latest", o.Distribution)
+	}
+	return nil
+}
 
 // readsOnly reports whether nothing is written.
 func (m mix) readsOnly() bool { return m[0] == 100 }

@@ -33,8 +33,9 @@ type options struct {
 
 	Keys         uint64  `short:"n" default:"100000000" help:"Number of keys."`
 	ValueSize    int     `short:"v" default:"100" help:"Bytes of a value."`
-	Mix          mix     `name:"rumd" default:"100,0,0,0" help:"Percentages of reads, upserts, RMWs and deletes."`
-	Distribution string  `short:"d" default:"uniform" enum:"uniform,zipf" help:"How keys are chosen: uniform or zipf."`
+	Preset       string  `placeholder:"A" help:"A workload of YCSB, which sets --rumd and --distribution where they are not given: A, B, C, D or F."`
+	Mix          mix     `name:"rumd" placeholder:"R,U,M,D" help:"Percentages of reads, upserts, RMWs and deletes; 100,0,0,0 without a preset."`
+	Distribution string  `short:"d" placeholder:"NAME" help:"How keys are chosen: uniform (without a preset), zipf, or latest: zipf from the newest key on, and upserts add keys."`
 	ZipfTheta    float64 `default:"0.99" help:"Skew of zipf, from 0 to below 1."`
 	RunSeconds   float64 `name:"runsec" default:"30" help:"Seconds of the measured window."`
 	WarmupSecs   float64 `name:"warmup-sec" default:"5" help:"Seconds that are run before the window and discarded."`
@@ -51,8 +52,11 @@ type options struct {
 
 	DeviceName string `name:"device" default:"default" help:"${devices}."`
 	program.Device
-	DataPath string `default:"temp/kv-benchmark" help:"Directory that holds the run's directory."`
-	Warm     bool   `help:"Read the device once from end to end before the first run, so that caches beneath it are in the same state."`
+	DataPath  string `default:"temp/kv-benchmark" help:"Directory that holds the run's directory."`
+	CopyReads bool   `name:"copy-reads-to-tail" help:"Copy records that were read from the device to the tail of the log, so that hot ones come back to memory."`
+	Warm      bool   `help:"Read the device once from end to end before the first run, so that caches beneath it are in the same state."`
+	NoNumaPin bool   `help:"Do not pin workers to processors where there is more than one NUMA node."`
+	NumaNode  int    `default:"0" help:"The NUMA node whose processors workers are pinned to first."`
 
 	Validate       bool    `help:"Check every byte of every value instead of timing; exit with 2 on a difference."`
 	ReportInterval float64 `name:"report-interval-sec" default:"0" help:"Seconds between progress lines during a run; 0 is none."`
@@ -68,8 +72,12 @@ func parseOptions(args []string, stdout io.Writer) (options, error) {
 	return o, err
 }
 
-// Check reports the first option that is out of range or does not go with the others.
+// Check settles the workload and reports the first option that is out of range or does not go
+// with the others.
 func (o *options) Check() error {
+	if err := o.settleWorkload(); err != nil {
+		return err
+	}
 	switch {
 	case o.Threads < 1 || o.Threads > maxThreads:
 		return fmt.Errorf("--threads is %d; it must be from 1 to %d", o.Threads, maxThreads)
@@ -83,6 +91,8 @@ func (o *options) Check() error {
 		return fmt.Errorf("--value-size is %d; it must be from %d to %d", o.ValueSize, minValueBytes, maxValueBytes)
 	case !(o.ZipfTheta >= 0 && o.ZipfTheta < 1):
 		return fmt.Errorf("--zipf-theta is %v; it must be at least 0 and less than 1", o.ZipfTheta)
+	case o.NumaNode < 0:
+		return fmt.Errorf("--numa-node is %d; it must not be negative", o.NumaNode)
 	case !(o.RunSeconds > 0):
 		return fmt.Errorf("--runsec is %v; it must be more than 0", o.RunSeconds)
 	case !(o.WarmupSecs >= 0):

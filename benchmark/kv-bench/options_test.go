@@ -102,10 +102,35 @@ func TestRefusedOptions(t *testing.T) {
 		"--device-throttle-limit 1 --device-io-contexts 2": "ThrottleLimit is 1; it must be 0 or at least IOContexts (2)",
 		"--value-size-max 200":                             "unknown flag --value-size-max",
 		"--read-mode psychic":                              "--read-mode",
+		"--preset E":                                       "the index is a hash, which keeps no order of keys; A, B, C, D and F can be run",
+		"--preset G":                                       "--preset is \"G\"; it must be A, B, C, D or F",
+		"--rumd 0,0,0,0":                                   "add up to 100",
+		"--numa-node=-1":                                   "--numa-node is -1",
 		"--report-interval-sec -0.5":                       "--report-interval-sec",
 	} {
 		if _, err := parseOptions(strings.Fields(line), nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want one with %q", line, err, want)
+		}
+	}
+}
+
+func TestPresets(t *testing.T) {
+	for line, want := range map[string]struct {
+		mix          mix
+		distribution string
+	}{
+		"":                            {mix{100, 0, 0, 0}, uniform},
+		"--preset A":                  {mix{50, 50, 0, 0}, zipf},
+		"--preset b":                  {mix{95, 5, 0, 0}, zipf},
+		"--preset C":                  {mix{100, 0, 0, 0}, zipf},
+		"--preset D":                  {mix{95, 5, 0, 0}, latest},
+		"--preset F":                  {mix{50, 0, 50, 0}, zipf},
+		"--preset F -d uniform":       {mix{50, 0, 50, 0}, uniform},
+		"--preset D --rumd 90,10,0,0": {mix{90, 10, 0, 0}, latest},
+		"-d zipf":                     {mix{100, 0, 0, 0}, zipf},
+	} {
+		if o := parse(t, line); o.Mix != want.mix || o.Distribution != want.distribution {
+			t.Errorf("%s: %v, %s; want %v, %s", line, o.Mix, o.Distribution, want.mix, want.distribution)
 		}
 	}
 }
@@ -115,7 +140,7 @@ func TestHelp(t *testing.T) {
 	if _, err := parseOptions([]string{"--help"}, &out); !errors.Is(err, program.ErrHelpShown) {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"-n, --keys=100000000", "localmemory", "--rumd=100,0,0,0"} {
+	for _, want := range []string{"-n, --keys=100000000", "localmemory", "--rumd=R,U,M,D", "--device-throttle-limit=0"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the help lacks %q", want)
 		}

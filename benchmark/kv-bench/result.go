@@ -24,6 +24,8 @@ type result struct {
 	exitLag   time.Duration
 	used      usage.Usage // within the window, by all workers together
 
+	copied uint64 // records that reads have copied to the tail of the log
+
 	logBegin, logHead, logReadOnly, logTail uint64
 }
 

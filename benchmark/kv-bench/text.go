@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"time"
 
 	"github.com/pyropedb/pyrope/benchmark/report"
 	"github.com/pyropedb/pyrope/server/config"
@@ -22,7 +23,7 @@ func (b *bench) text(format string, arguments ...any) {
 }
 
 // printConfig writes the options and what followed from them.
-func (b *bench) printConfig(t *target) {
+func (b *bench) printConfig(t *target, p *plan) {
 	o := &b.options
 	d := t.device.Info()
 	b.text("=== KV.benchmark config ===\n")
@@ -38,7 +39,9 @@ func (b *bench) printConfig(t *target) {
 		{"rumd", o.Mix},
 		{"distribution", o.describeDistribution()},
 		{"batch-size", o.Batch},
+		{"preset", o.Preset},
 		{"read-mode", o.ReadMode},
+		{"copy-reads-to-tail", o.CopyReads},
 		{"warmup-sec", o.WarmupSecs},
 		{"runsec", o.RunSeconds},
 		{"iterations", o.Iterations},
@@ -54,6 +57,7 @@ func (b *bench) printConfig(t *target) {
 		{"segment-size", o.SegmentSize},
 		{"mutable-percent", mutablePercent},
 		{"data-path", t.directory},
+		{"pinned-to", describeProcessors(p.processors)},
 		{"GOMAXPROCS", runtime.GOMAXPROCS(0)},
 	} {
 		b.text("%-18s %v\n", line.name, line.value)
@@ -63,10 +67,18 @@ func (b *bench) printConfig(t *target) {
 
 // describeDistribution names the key choice.
 func (o *options) describeDistribution() string {
-	if o.Distribution == "zipf" {
-		return fmt.Sprintf("zipf theta=%v", o.ZipfTheta)
+	if o.Distribution == uniform {
+		return uniform
 	}
-	return o.Distribution
+	return fmt.Sprintf("%s theta=%v", o.Distribution, o.ZipfTheta)
+}
+
+// describeProcessors lists the processors that workers are pinned to.
+func describeProcessors(processors []int) string {
+	if len(processors) == 0 {
+		return "nothing"
+	}
+	return strings.Trim(fmt.Sprint(processors), "[]")
 }
 
 // effectiveHashPack is the keys an index bucket, as the index came out.
@@ -84,6 +96,16 @@ func (b *bench) printResult(r *result) {
 		label, report.N0(r.tally.total()), r.elapsed.Seconds(), report.N0(uint64(r.opsPerSecond())),
 		report.N0(r.tally.reads), report.N0(r.tally.writes), report.N0(r.tally.deletes), report.N0(r.overshoot.total()),
 		float64(r.exitLag.Microseconds())/1000, r.used.Collections, r.allocatedByWorker())
+}
+
+// printCost writes what an operation of a load or a run cost.
+func (b *bench) printCost(r *result) {
+	operations := float64(max(r.tally.total(), 1))
+	micros := func(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) / operations }
+	b.text("  CPU an operation: %.3f us (user %.3f, system %.3f)\n", micros(r.used.CPU()), micros(r.used.User), micros(r.used.System))
+	if b.options.CopyReads {
+		b.text("  copied to the tail: %s records\n", report.N0(r.copied))
+	}
 }
 
 // printAggregate writes the line of a thread count.

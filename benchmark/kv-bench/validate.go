@@ -75,6 +75,7 @@ func (b *bench) checkAllKeys(t *target, p *plan) (found *checker, misses uint64,
 
 // checkAll takes chunks of keys from next and reads them.
 func (w *worker) checkAll(next *atomic.Uint64, interrupted *atomic.Bool) {
+	w.pin()
 	keys, batch := w.plan.keys, uint64(w.plan.batch)
 	for !w.hasFailed() && !interrupted.Load() {
 		first := next.Add(batch) - batch

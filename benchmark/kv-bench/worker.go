@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/pyropedb/pyrope/benchmark/numa"
 	"github.com/pyropedb/pyrope/benchmark/workload"
 	"github.com/pyropedb/pyrope/tsavorite"
 )
@@ -47,7 +48,8 @@ func (t tally) minus(u tally) tally {
 	return tally{t.reads - u.reads, t.writes - u.writes, t.deletes - u.deletes, t.misses - u.misses}
 }
 
-// plan is what the workers of a phase have in common; it is immutable while they run.
+// plan is what the workers of a phase have in common; it is immutable while they run,
+// but for workersMade.
 type plan struct {
 	keys      uint64
 	valueSize int
@@ -55,19 +57,24 @@ type plan struct {
 	mix       mix
 	mode      readMode
 	zipf      *workload.Zipf // nil: uniform
+	latest    bool           // ranks count from the newest key on, and upserts add keys
 	seed      uint64
 	checks    bool // compare every value that is read
+
+	processors  []int         // that workers are pinned to, one after another; nil: none
+	workersMade atomic.Uint64 // so that no two workers add the same keys
 }
 
 // worker carries out operations through one session. It belongs to one goroutine, but for shown.
 type worker struct {
 	shown scoreboard // first, so that it is padded on both sides
 
-	plan    *plan
-	session *tsavorite.Session
-	random  workload.Random // of keys
-	dice    workload.Random // of operations
-	tally   tally
+	plan      *plan
+	session   *tsavorite.Session
+	processor int             // it is pinned to; -1 is none
+	random    workload.Random // of keys
+	dice      workload.Random // of operations
+	tally     tally
 
 	reads    []tsavorite.Key // of a chunk, for ReadBatch; each slices into memory of its own
 	numbers  []uint64        // their numbers
@@ -77,6 +84,9 @@ type worker struct {
 	grouped  int             // of them, not yet carried out
 	value    []byte          // scratch of upserts
 	received []byte          // where reads copy values to, as a caller would
+
+	serial uint64 // among all workers of the plan, from 1
+	added  uint64 // keys that this worker has added
 
 	updater  updater
 	updaters []*updater // free ones, for RMWs in flight
@@ -93,7 +103,7 @@ func newWorker(store *tsavorite.Store, p *plan, stream int) (*worker, error) {
 		return nil, fmt.Errorf("cannot open a session: %w", err)
 	}
 	w := &worker{
-		plan: p, session: session,
+		plan: p, session: session, processor: -1,
 		random:   workload.NewRandom(p.seed, 2*uint64(stream)),
 		dice:     workload.NewRandom(p.seed, 2*uint64(stream)+1),
 		reads:    makeKeys(p.batch),
@@ -101,6 +111,10 @@ func newWorker(store *tsavorite.Store, p *plan, stream int) (*worker, error) {
 		group:    makeKeys(groupSize),
 		value:    make([]byte, p.valueSize),
 		received: make([]byte, p.valueSize),
+	}
+	w.serial = p.workersMade.Add(1)
+	if len(p.processors) > 0 {
+		w.processor = p.processors[stream%len(p.processors)]
 	}
 	w.updater = updater{worker: w}
 	w.checker.counts = p.mix[mixRMW] > 0
@@ -123,8 +137,16 @@ type step struct {
 	place  uint8 // in the mix: what to do
 }
 
+// pin binds the goroutine to the worker's processor, if it has one.
+func (w *worker) pin() {
+	if w.processor >= 0 && w.failure == nil {
+		w.failure = numa.Pin(w.processor)
+	}
+}
+
 // run carries out chunks until stop is set, then waits for what is pending.
 func (w *worker) run(stop *atomic.Bool) error {
+	w.pin()
 	for !stop.Load() && !w.hasFailed() {
 		w.session.Enter()
 		w.session.CompletePending(false)
@@ -164,18 +186,35 @@ func (w *worker) look() tally {
 // chunk carries out one batch of operations. Reads in batches come last in it.
 func (w *worker) chunk() {
 	for range w.plan.batch {
-		w.add(w.pick(), w.roll())
+		place := w.roll()
+		if w.plan.latest && place == mixUpsert {
+			w.added++
+			w.add(w.addedKey(w.added), place)
+			continue
+		}
+		w.add(w.pick(), place)
 	}
 	w.flush()
 }
 
 // pick chooses a key.
 func (w *worker) pick() uint64 {
-	if w.plan.zipf != nil {
-		return w.plan.zipf.Draw(&w.random)
+	if w.plan.zipf == nil {
+		return w.random.Below(w.plan.keys)
 	}
-	return w.random.Below(w.plan.keys)
+	rank := w.plan.zipf.Draw(&w.random)
+	switch {
+	case !w.plan.latest:
+		return rank
+	case rank < w.added:
+		return w.addedKey(w.added - rank)
+	}
+	return w.plan.keys - 1 - (rank - w.added)
 }
+
+// addedKey is the n-th key that this worker adds, from 1. Workers add beside each other, and each
+// takes its own for the latest: so no counter is shared, and none reads what is not yet there.
+func (w *worker) addedKey(n uint64) uint64 { return w.serial*maxKeys + n }
 
 // roll chooses what to do, as its place in the mix.
 func (w *worker) roll() uint8 {

@@ -2,9 +2,13 @@ package main
 
 import (
 	"bytes"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 	"unsafe"
+
+	"github.com/pyropedb/pyrope/benchmark/numa"
 )
 
 // loadedBench opens and loads a store for the flags.
@@ -49,6 +53,7 @@ func TestChunksAllocateNothing(t *testing.T) {
 		"-n 20000 --page-size 64k --device null",
 		"-n 20000 --page-size 64k --device null --rumd 25,25,25,25",
 		"-n 20000 --page-size 64k --device null -d zipf --read-mode single",
+		"-n 20000 --page-size 64k --log-memory 64m --device null --preset D",
 		small + "--device localmemory --device-inline-completion",
 		small + "--device localmemory --device-inline-completion --read-mode batch",
 	} {
@@ -92,6 +97,78 @@ func TestMixIsKept(t *testing.T) {
 	}
 	if w.tally.misses != 0 {
 		t.Errorf("%d reads found nothing though every deleted key is put back", w.tally.misses)
+	}
+}
+
+func TestLatestReadsWhatWasAddedLast(t *testing.T) {
+	w := loaded(t, "-n 20000 --page-size 64k --log-memory 64m --device null --preset D")
+	before := 0
+	for range 1000 {
+		if w.pick() >= 20000-200 {
+			before++
+		}
+	}
+	for range 40 {
+		w.session.Enter()
+		w.chunk()
+		w.session.Leave()
+	}
+	if share := float64(w.added) / (40 * 1024); share < 0.03 || share > 0.07 || w.tally.writes != w.added || w.tally.misses != 0 {
+		t.Errorf("%d keys were added by %d writes, with %d misses; want 5 of 100 operations and none", w.added, w.tally.writes, w.tally.misses)
+	}
+	after := 0
+	for range 1000 {
+		number := w.pick()
+		if number > w.addedKey(w.added) || number >= w.plan.keys && number < w.addedKey(1) {
+			t.Fatalf("key %d is picked, which was never written", number)
+		}
+		if number > w.addedKey(w.added)-200 {
+			after++
+		}
+	}
+	// With theta 0.99, the first 200 of 20,000 ranks are a good half.
+	if before < 450 || after < 450 {
+		t.Errorf("%d, then %d of 1000 keys are among the latest 200", before, after)
+	}
+}
+
+func TestWorkersOfAPlanAddKeysOfTheirOwn(t *testing.T) {
+	_, target, p := loadedBench(t, "-n 1000 --page-size 64k --device null --preset D")
+	seen := map[uint64]bool{}
+	for range 2 {
+		workers, err := openWorkers(target, p, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range workers {
+			if number := w.addedKey(1); seen[number] || number < maxKeys {
+				t.Errorf("key %d is added twice, or is one that was loaded", number)
+			}
+			seen[w.addedKey(1)] = true
+		}
+		closeWorkers(workers)
+	}
+}
+
+func TestPinnedWorkers(t *testing.T) {
+	topology, err := numa.System()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, target, p := loadedBench(t, "-n 1000 --page-size 64k --device null")
+	if topology.NodeCount() > 0 {
+		if p.processors, err = topology.Order(0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r, _, err := b.measure(target, p, 3, 1, 0, 50*time.Millisecond); err != nil || r.whole.reads == 0 {
+		t.Errorf("%d reads, %v", r.whole.reads, err)
+	}
+	p.processors = []int{1 << 9}
+	if topology.NodeCount() <= 1 {
+		if _, _, err := b.measure(target, p, 1, 1, 0, 50*time.Millisecond); err == nil || !strings.Contains(err.Error(), "cannot pin a worker to processor 512") {
+			t.Errorf("a processor that is not there: %v", err)
+		}
 	}
 }
 
