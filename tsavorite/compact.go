@@ -13,42 +13,46 @@ import (
 var errBusy = errors.New("tsavorite: a latch stays busy")
 
 // compactLog moves what is live in [begin, until) to the tail and drops the rest. until is the end of a
-// page below the tail's. On an error nothing was dropped.
-func (s *Session) compactLog(until record.Address) (err error) {
+// page below the tail's. It returns how far that moved the tail; on an error nothing was dropped.
+func (s *Session) compactLog(until record.Address) (moved uint64, err error) {
 	c := &s.scan
 	c.dead, c.looked = s.store.droppedNamespaces(), 0
 	c.until, c.bound = until, record.AddressMask
 	for at := s.log.Begin(); at < until; {
 		if at, err = s.gather(at, 0); err != nil {
-			return err
+			return moved, err
 		}
-		if err = s.moveCandidates(); err != nil {
-			return err
+		bytes, err := s.moveCandidates()
+		if moved += bytes; err != nil {
+			return moved, err
 		}
 	}
 	s.log.DropBelow(until)
-	return nil
+	return moved, nil
 }
 
 // moveCandidates moves the live ones among the gathered records.
-func (s *Session) moveCandidates() error {
+func (s *Session) moveCandidates() (moved uint64, err error) {
 	defer s.dropCandidates()
 	for i := range s.scan.candidates {
 		candidate := &s.scan.candidates[i]
 		r, err := s.confirm(candidate)
 		if err == nil && !r.IsNone() {
-			err = s.moveToTail(candidate)
+			var bytes uint64
+			bytes, err = s.moveToTail(candidate)
+			moved += bytes
 		}
 		if err != nil {
-			return err
+			return moved, err
 		}
 	}
-	return nil
+	return moved, nil
 }
 
 // moveToTail copies a record that was its key's newest to the tail, unless a newer one has come
-// meanwhile. A record in memory is copied as it is now: it may have been changed in place.
-func (s *Session) moveToTail(c *candidate) error {
+// meanwhile. A record in memory is copied as it is now: it may have been changed in place. It returns how
+// many bytes that took, with what was left of a page that the record did not fit.
+func (s *Session) moveToTail(c *candidate) (uint64, error) {
 	from := s.scan.copyOf(c)
 	key := Key{from.Namespace(), from.Key()}
 	hash := hashOf(key)
@@ -59,7 +63,7 @@ func (s *Session) moveToTail(c *candidate) error {
 	for {
 		w := writer{compacting: true}
 		if w.start(s, hash, key); w.bucket == nil {
-			return errBusy
+			return 0, errBusy
 		}
 		switch {
 		case w.record.IsNone() && w.disk == chain:
@@ -67,11 +71,11 @@ func (s *Session) moveToTail(c *candidate) error {
 			from = w.record
 		default:
 			w.end()
-			return nil
+			return 0, nil
 		}
 		if from.IsDead(s.now) {
 			w.end()
-			return nil
+			return 0, nil
 		}
 		capacity := record.Pad8(from.ValueLength())
 		target, at, status, retry := w.allocate(from.ValueLength(), capacity, live(from).Metadata)
@@ -79,12 +83,17 @@ func (s *Session) moveToTail(c *candidate) error {
 			continue
 		}
 		if status != Found {
-			return fmt.Errorf("tsavorite: cannot move the record at address %d to the tail: %v", c.address, status)
+			return 0, fmt.Errorf("tsavorite: cannot move the record at address %d to the tail: %v", c.address, status)
 		}
 		copy(target.Value(), from.Value())
 		w.publish(target, at, false)
 		w.end()
-		return nil
+		taken := uint64(target.Size())
+		if last := s.scan.moved; s.log.PageEnd(last) == at {
+			taken += uint64(at - last)
+		}
+		s.scan.moved = at + record.Address(target.Size())
+		return taken, nil
 	}
 }
 
@@ -111,24 +120,48 @@ func (s *Store) runCompactor() {
 	}
 }
 
-// compactRound compacts pages until there is a page of room, or until it has seen all of memory in vain:
-// what is not live is then too scattered at the ends of pages to be of use.
+// busyPause is how long compaction leaves a page alone in which it met a latch that stays busy.
+const busyPause = time.Millisecond
+
+// compactRound compacts pages until there is a page of room. Memory is full when all of it was seen without
+// a page gained: what is not live is then too scattered at the ends of pages to be of use.
 func (s *Store) compactRound(session *Session) {
-	started, seen := time.Now(), uint64(0)
+	started, seen, gained := time.Now(), uint64(0), int64(0)
+	page := s.options.PageBytes
 	for s.log.NeedsCompaction() {
 		until := s.log.PageEnd(s.log.Begin())
-		if until > s.log.Tail() || seen >= s.log.MemoryBytes() {
+		if until > s.log.Tail() || seen >= s.log.MemoryBytes() && gained < int64(page) {
 			s.log.SetFull(max(minPause, 10*time.Since(started)))
 			return
 		}
+		if seen >= s.log.MemoryBytes() {
+			started, seen, gained = time.Now(), 0, 0
+		}
 		session.Enter()
-		err := session.compactLog(until)
+		moved, err := session.compactLog(until)
 		session.Leave()
-		if err != nil {
-			s.log.SetFull(minPause)
+		if err != nil && !s.bear(err) {
 			return
 		}
-		seen += s.options.PageBytes
-		s.log.AwaitRecycled(until)
+		if err == nil {
+			seen += page
+			gained += int64(page) - int64(moved)
+			s.log.AwaitRecycled(until)
+		}
 	}
+}
+
+// bear decides whether compaction tries a page again after an error. It waits for a busy latch, unless the
+// session that holds it may be waiting for room: then memory counts as full for a moment, so that it gives up.
+func (s *Store) bear(err error) bool {
+	if errors.Is(err, errBusy) && !s.log.HasLatchedWaiters() {
+		select {
+		case <-s.stop:
+			return false
+		case <-time.After(busyPause):
+			return true
+		}
+	}
+	s.log.SetFull(busyPause)
+	return false
 }

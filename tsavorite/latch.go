@@ -10,19 +10,19 @@ import (
 // atomic step, also when some of them wait for the device. Unlatch must follow; only these keys may be
 // touched in between, and Latch must not be called again.
 //
-// Latches are taken in the order of their buckets; a latch that stays busy makes the session give
-// all of them back before it waits, so two sessions cannot wait for each other.
+// Latches are taken in the order of their buckets, and kept while the session waits for the next one: two
+// sessions cannot wait for each other, and the one that waits gets its turn. Only when the index has moved a bucket
+// meanwhile does the session start over.
 //
 // In a store without a device that has run full, Latch first waits for the compaction it may need: once it
 // holds latches, compaction does not wait for them, and verbs answer OutOfMemory.
 func (s *Session) Latch(keys []Key) {
 	if seen := s.log.Limit(); s.log.NeedsCompaction() {
 		s.suspend()
-		_, _ = s.log.WaitRoom(seen) // full or not: the verbs will tell
+		_, _ = s.log.WaitRoom(seen, false) // full or not: the verbs will tell
 		s.resume()
 	}
-	for attempt := 0; !s.tryLatch(keys); attempt++ {
-		s.waitForLatch(attempt)
+	for !s.tryLatch(keys) {
 	}
 }
 
@@ -38,7 +38,8 @@ func (s *Session) holds(t *index.Table, hash uint64) bool {
 	return ok
 }
 
-// tryLatch latches all or none.
+// tryLatch latches all, or none because a bucket was moved, or the whole table while the session waited outside
+// its epoch.
 func (s *Session) tryLatch(keys []Key) bool {
 	s.held = s.held[:0]
 	first := s.index.Table()
@@ -53,10 +54,19 @@ func (s *Session) tryLatch(keys []Key) bool {
 	slices.Sort(s.held)
 	s.held = slices.Compact(s.held)
 	for i, id := range s.held {
-		if s.tableOf(first, id).LatchedBucket(id).TryExclusive() != index.Latched {
-			s.releaseFirst(i)
-			s.held = s.held[:0]
-			return false
+		for attempt := 0; ; attempt++ {
+			outcome := s.tableOf(first, id).LatchedBucket(id).TryExclusive()
+			if outcome == index.Latched {
+				break
+			}
+			if outcome == index.Moved {
+				s.releaseFirst(i)
+				return false
+			}
+			if s.waitForLatch(attempt); s.index.Table() != first {
+				s.releaseFirst(i)
+				return false
+			}
 		}
 	}
 	return true

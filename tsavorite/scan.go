@@ -34,6 +34,7 @@ type scan struct {
 	candidates []candidate
 	copies     []byte
 	looked     int
+	moved      record.Address // where the last record ends that compaction moved
 }
 
 func (c *scan) close() { _ = aligned.Unmap(c.window) }

@@ -238,7 +238,7 @@ func (s *Session) walk(f *found, head record.Address, key Key) {
 // answer with. Called unlatched, unless by Latch.
 func (s *Session) waitForRoom(seen uint64) Status {
 	s.suspend()
-	room, err := s.log.WaitRoom(seen)
+	room, err := s.log.WaitRoom(seen, len(s.held) != 0)
 	s.resume()
 	switch room {
 	case hlog.RoomFull:

@@ -98,14 +98,15 @@ type Log struct {
 	stop chan struct{}
 	gone chan struct{} // closed when the pager has ended
 
-	mu          sync.Mutex
-	room        *sync.Cond // limit rose, or err or closed changed
-	err         error      // last flush error, nil again after a success; guarded by mu
-	truncateErr error      // the same of the device's truncation; guarded by mu
-	shut        bool       // guarded by mu
-	full        bool       // compaction found nothing to gain; guarded by mu
-	dead        uint64     // bytes of records that died since then; guarded by mu
-	until       time.Time  // full is not looked at again before; guarded by mu
+	mu             sync.Mutex
+	room           *sync.Cond // limit rose, or err or closed changed
+	err            error      // last flush error, nil again after a success; guarded by mu
+	truncateErr    error      // the same of the device's truncation; guarded by mu
+	shut           bool       // guarded by mu
+	latchedWaiters int        // callers of WaitRoom that hold latches; guarded by mu
+	full           bool       // compaction found nothing to gain; guarded by mu
+	dead           uint64     // bytes of records that died since then; guarded by mu
+	until          time.Time  // full is not looked at again before; guarded by mu
 }
 
 // New maps the memory and starts the pager.
@@ -243,10 +244,15 @@ const (
 
 // WaitRoom blocks until the limit has risen above seen, the value it had when Allocate failed or
 // later. The caller is outside its epoch. The error explains RoomGone.
-func (l *Log) WaitRoom(seen uint64) (Room, error) {
+// latched says that the caller holds latches that compaction may need.
+func (l *Log) WaitRoom(seen uint64, latched bool) (Room, error) {
 	l.signal()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if latched {
+		l.latchedWaiters++
+		defer func() { l.latchedWaiters-- }()
+	}
 	for l.limit.Load() <= seen {
 		if l.shut {
 			return RoomGone, fmt.Errorf("the log is closed")
@@ -300,6 +306,13 @@ func (l *Log) SetFull(pause time.Duration) {
 	defer l.mu.Unlock()
 	l.full, l.dead, l.until = true, 0, time.Now().Add(pause)
 	l.room.Broadcast()
+}
+
+// HasLatchedWaiters reports whether somebody who holds latches waits for room.
+func (l *Log) HasLatchedWaiters() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.latchedWaiters > 0
 }
 
 // AddDead counts bytes of records that died.

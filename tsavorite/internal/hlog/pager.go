@@ -86,6 +86,7 @@ func (l *Log) flushPage() bool {
 		if l.neverReadOnly || l.dropsEvicted {
 			dead = until
 		}
+		l.setError(nil) // what could not be written is not needed any more
 		return advance(&l.flushedUntil, dead)
 	}
 	if err := l.write(from, from+l.pageBytes); err != nil {
