@@ -151,15 +151,25 @@ func (s *Server) Start() error {
 // sampleInterval is the time over which INFO's instantaneous figures are taken.
 const sampleInterval = time.Second
 
-// sample feeds INFO's instantaneous figures until the server closes.
+// sample feeds INFO's instantaneous figures, and logs when the device stops or begins again to take
+// pages, until the server closes.
 func (s *Server) sample() {
 	defer s.sampler.Done()
 	ticker := time.NewTicker(sampleInterval)
 	defer ticker.Stop()
+	refused := ""
 	for {
 		select {
 		case now := <-ticker.C:
 			s.state.Sample(now)
+			switch cause := s.store.Info().FlushError; {
+			case cause != "" && refused == "":
+				s.log.Error("the device takes no pages; what is in memory stays there, and writes are refused when it is full", "cause", cause)
+				refused = cause
+			case cause == "" && refused != "":
+				s.log.Warn("the device takes pages again")
+				refused = ""
+			}
 		case <-s.state.Server.Closing:
 			return
 		}

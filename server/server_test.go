@@ -260,7 +260,7 @@ func TestSpillsAndReadsBack(t *testing.T) {
 			c := dial(t, s)
 			keys := 20_000
 			if testing.Short() {
-				keys = 5_000
+				keys = 12_000 // 1.7 MB
 			}
 			value := func(i int) string { return fmt.Sprintf("value-%d-%s", i, strings.Repeat("x", i%200)) }
 			var batch []byte

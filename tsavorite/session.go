@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/cespare/xxhash/v2"
-
 	"github.com/pyropedb/pyrope/tsavorite/internal/epoch"
 	"github.com/pyropedb/pyrope/tsavorite/internal/hlog"
 	"github.com/pyropedb/pyrope/tsavorite/internal/index"

@@ -106,6 +106,10 @@ func (s *Store) DropNamespace(namespace uint32) {
 	s.log.AddDead(s.options.MemoryBytes) // how much is dead is not known: worth a round
 }
 
+// HasEvicted reports whether the store has dropped live records to make room: with EvictOldest, or with
+// a device that keeps nothing.
+func (s *Store) HasEvicted() bool { return s.log.HasEvicted() }
+
 // droppedNamespaces returns the namespaces whose records compaction may still meet.
 func (s *Store) droppedNamespaces() map[uint32]bool {
 	s.mu.Lock()

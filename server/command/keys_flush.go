@@ -12,10 +12,10 @@ func dbsize(c *Context) {
 	c.integer(count)
 }
 
-// Size counts the live keys of a keyspace: from its counter while that is exact, else by a scan of
-// the log.
+// Size counts the live keys of a keyspace: from its counter while that is exact and no key was
+// dropped to make room, else by a scan of the log.
 func (c *Context) Size(keyspace *Keyspace) (int64, error) {
-	if count, exact := keyspace.Count(c.Now()); exact {
+	if count, exact := keyspace.Count(c.Now()); exact && !c.State.Store.HasEvicted() {
 		return count, nil
 	}
 	var counter recordCounter

@@ -42,7 +42,7 @@ type Policy string
 // The policies that exist.
 const (
 	NoEviction Policy = "noeviction"  // writes are refused with -OOM
-	AllKeysLRU Policy = "allkeys-lru" // the coldest records are dropped
+	AllKeysLRU Policy = "allkeys-lru" // the oldest page of the log is dropped
 )
 
 // UnmarshalText reads a policy in any case.

@@ -3,9 +3,8 @@ package resp_test
 import (
 	"testing"
 
-	"github.com/tidwall/redcon"
-
 	"github.com/pyropedb/pyrope/server/resp"
+	"github.com/tidwall/redcon"
 )
 
 var (

@@ -8,9 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/tidwall/redcon"
-
 	"github.com/pyropedb/pyrope/server/resp"
+	"github.com/tidwall/redcon"
 )
 
 // readAll feeds stream to a parser in the pieces that cuts (offsets, rising) make of it, as a

@@ -81,6 +81,7 @@ type Log struct {
 
 	truncateMu sync.Mutex // held by Truncate
 	truncating atomic.Bool
+	evicted    atomic.Bool // records were dropped to make room
 
 	memory        []byte
 	memoryBytes   uint64
@@ -349,6 +350,9 @@ func (l *Log) Truncate() {
 func (l *Log) StillBegins(begin record.Address) bool {
 	return !l.truncating.Load() && l.Begin() == begin
 }
+
+// HasEvicted reports whether records were dropped to make room.
+func (l *Log) HasEvicted() bool { return l.evicted.Load() }
 
 // SettledTail returns the present tail once every record below it is written. The caller is outside its epoch.
 func (l *Log) SettledTail() record.Address {

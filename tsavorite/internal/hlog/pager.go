@@ -158,8 +158,8 @@ func (l *Log) shiftHead(tailPage uint64) {
 	if target <= l.head.Load() {
 		return
 	}
-	if l.dropsEvicted {
-		advance(&l.begin, target)
+	if l.dropsEvicted && advance(&l.begin, target) {
+		l.evicted.Store(true)
 	}
 	if advance(&l.head, target) {
 		l.epochs.Bump(func() {

@@ -1,0 +1,42 @@
+package command
+
+import (
+	"strconv"
+	"testing"
+
+	"github.com/pyropedb/pyrope/tsavorite"
+)
+
+// TestSizeAfterEviction writes more than memory holds into a store that drops its oldest page, and compares
+// DBSIZE with the keys that answer.
+func TestSizeAfterEviction(t *testing.T) {
+	c := newTestContext(t, tsavorite.Options{MemoryBytes: 64 << 10, PageBytes: 4 << 10, EvictOldest: true})
+	const count = 2000
+	client := &Client{}
+	run := func(args ...string) string {
+		c.Out, c.Args = c.Out[:0], c.Args[:0]
+		for _, arg := range args {
+			c.Args = append(c.Args, []byte(arg))
+		}
+		c.Execute(client)
+		return string(c.Out)
+	}
+	client.SetAuthenticated(true)
+	for n := range count {
+		if reply := run("SET", "key:"+strconv.Itoa(n), "0123456789012345678901234567890123456789"); reply != "+OK\r\n" {
+			t.Fatalf("SET %d: %q", n, reply)
+		}
+	}
+	alive := 0
+	for n := range count {
+		if run("EXISTS", "key:"+strconv.Itoa(n)) == ":1\r\n" {
+			alive++
+		}
+	}
+	if alive == 0 || alive == count {
+		t.Fatalf("%d of %d keys are alive: nothing was dropped, or everything", alive, count)
+	}
+	if reply := run("DBSIZE"); reply != ":"+strconv.Itoa(alive)+"\r\n" {
+		t.Errorf("DBSIZE says %q, %d keys answer", reply, alive)
+	}
+}
