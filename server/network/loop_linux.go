@@ -295,7 +295,7 @@ func (l *loop) attach(r *runner, c *Conn) {
 		c.detached.Store(true)
 	}
 	l.server.mu.Unlock()
-	l.finishConn(r, c, time.Now().Add(closeGrace))
+	l.finishConn(r, c, l.server.grace())
 }
 
 // drop closes a connection.
@@ -326,7 +326,7 @@ func (r *runner) handOff() {
 func (l *loop) finish(r *runner) {
 	runtime.UnlockOSThread()
 	r.loop = nil // Serve may wait as it likes now
-	deadline := time.Now().Add(closeGrace)
+	deadline := l.server.grace()
 	// Whoever attaches a connection has seen closing, or was done before this.
 	l.server.mu.Lock()
 	var mine []*Conn
@@ -342,14 +342,16 @@ func (l *loop) finish(r *runner) {
 }
 
 // finishConn serves what was read and sends what the peer takes until the deadline, then closes.
-// As long as the peer takes something the deadline moves; it returns where that is at the end.
+// As long as the peer takes something the deadline moves, but not beyond closeBy; it returns where
+// that is at the end.
 func (l *loop) finishConn(r *runner, c *Conn, deadline time.Time) time.Time {
 	c.endOfInput = true
-	for c.unsentBytes() > 0 && !c.killed.Load() && waitWritable(c.socket.descriptor, time.Until(deadline)) {
+	for c.unsentBytes() > 0 && !c.killed.Load() && time.Now().Before(l.server.closeBy) &&
+		waitWritable(c.socket.descriptor, time.Until(deadline)) {
 		if !c.flush(r) {
 			break
 		}
-		deadline = time.Now().Add(closeGrace)
+		deadline = l.server.grace()
 		rest, alive := r.turn(c, c.input)
 		if !alive || !r.keep(c, rest, true) {
 			break

@@ -40,6 +40,8 @@ type Options struct {
 	InputHardBytes int
 	// KeepAlive is the idle time before the kernel probes a TCP peer. 0: 300 s. Negative: no probes.
 	KeepAlive time.Duration
+	// CloseTimeout is how long Close waits in all for peers to take their replies. 0: 5 s.
+	CloseTimeout time.Duration
 }
 
 func (o Options) withDefaults() Options {
@@ -57,6 +59,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.KeepAlive == 0 {
 		o.KeepAlive = 300 * time.Second
+	}
+	if o.CloseTimeout == 0 {
+		o.CloseTimeout = 5 * time.Second
 	}
 	return o
 }
@@ -79,6 +84,9 @@ func (o Options) Validate() error {
 	if o.OutputSoftBytes < 0 || o.OutputHardBytes < 0 || o.InputHardBytes < 0 {
 		problems = append(problems, fmt.Errorf("cannot bound buffers by %d, %d and %d bytes, want 0 or more",
 			o.OutputSoftBytes, o.OutputHardBytes, o.InputHardBytes))
+	}
+	if o.CloseTimeout < 0 {
+		problems = append(problems, fmt.Errorf("cannot close within %v, want 0 or more", o.CloseTimeout))
 	}
 	return errors.Join(problems...)
 }

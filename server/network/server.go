@@ -30,6 +30,7 @@ type Server struct {
 
 	mu      sync.Mutex
 	closing atomic.Bool        // stored under mu, so that who attaches a connection under mu sees it
+	closeBy time.Time          // when Close stops waiting for peers; immutable once closing is set
 	idle    []*runner          // guarded by mu; runners without a loop or connection
 	streams map[*Conn]struct{} // guarded by mu; connections with a goroutine of their own
 }
@@ -73,7 +74,7 @@ func (s *Server) NextID() uint64 { return s.lastID.Add(1) }
 func (s *Server) Connections() int { return int(s.connections.Load()) }
 
 // Close stops accepting, finishes the requests that were read, sends their replies until a peer
-// takes none for a second, and closes everything. It waits for every Serve in progress:
+// takes none for a second or Options.CloseTimeout is over, and closes everything. It waits for every Serve in progress:
 // the handler must see to it that none waits forever. Later calls do nothing.
 func (s *Server) Close() error {
 	s.mu.Lock()
@@ -81,6 +82,7 @@ func (s *Server) Close() error {
 		s.mu.Unlock()
 		return nil
 	}
+	s.closeBy = time.Now().Add(s.options.CloseTimeout)
 	s.closing.Store(true)
 	s.mu.Unlock()
 
@@ -103,6 +105,15 @@ func (s *Server) Close() error {
 
 // closeGrace is how long Close waits for a peer to take more of its replies.
 const closeGrace = time.Second
+
+// grace is until when a closing server waits for a peer that has just taken something. A peer that
+// reads a little at a time would otherwise keep the process alive for as long as it likes.
+func (s *Server) grace() time.Time {
+	if end := time.Now().Add(closeGrace); end.Before(s.closeBy) {
+		return end
+	}
+	return s.closeBy
+}
 
 // open listens on every address.
 func (s *Server) open() error {

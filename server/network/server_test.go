@@ -345,3 +345,35 @@ func TestCloseDoesNotWaitForever(t *testing.T) {
 		}
 	})
 }
+
+// TestCloseDoesNotWaitForTricklingPeers checks the bound on what peers that read a little at a time may ask for.
+func TestCloseDoesNotWaitForTricklingPeers(t *testing.T) {
+	const timeout = 500 * time.Millisecond
+	adjust := func(o *network.Options) { o.CloseTimeout = timeout }
+	inModes(t, adjust, func(t *testing.T, h *lines, s *network.Server) {
+		conn, err := net.Dial(s.Addresses()[0].Network(), s.Addresses()[0].String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = conn.Close() }()
+		if _, err := conn.Write([]byte("big 60000000\n")); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the request to be served", func() bool { return h.served.Load() > 0 })
+		reader := make(chan struct{})
+		go func() {
+			defer close(reader)
+			for part := make([]byte, 1<<20); err == nil; time.Sleep(50 * time.Millisecond) {
+				_, err = conn.Read(part)
+			}
+		}()
+		begin := time.Now()
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(begin); took > timeout+time.Second {
+			t.Errorf("Close took %v", took)
+		}
+		<-reader
+	})
+}

@@ -102,7 +102,7 @@ const sendChunkBytes = 256 << 10
 func (c *Conn) sendStream(data []byte) (sent int, err error) {
 	for sent < len(data) && err == nil {
 		if c.server.closing.Load() {
-			_ = c.stream.SetWriteDeadline(time.Now().Add(closeGrace)) // fails only if the write does too
+			_ = c.stream.SetWriteDeadline(c.server.grace()) // fails only if the write does too
 		}
 		var n int
 		n, err = c.stream.Write(data[sent:min(len(data), sent+sendChunkBytes)])
@@ -131,6 +131,6 @@ func (s *Server) interruptStreams() {
 	for c := range s.streams {
 		// A failure means that the connection is gone, which is what is wanted.
 		_ = c.stream.SetReadDeadline(now)
-		_ = c.stream.SetWriteDeadline(now.Add(closeGrace))
+		_ = c.stream.SetWriteDeadline(s.grace())
 	}
 }
