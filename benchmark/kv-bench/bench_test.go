@@ -99,9 +99,11 @@ func TestValidate(t *testing.T) {
 		"--device localmemory --preset D",
 		"--device localmemory --preset F --copy-reads-to-tail",
 	} {
-		if code, out, failures := runFlags(t, small+"--validate -t 2 "+flags); code != 0 || !strings.Contains(out, "[validate] OK: ") {
-			t.Errorf("%s: exit %d: %s%s", flags, code, out, failures)
-		}
+		t.Run(flags, func(t *testing.T) {
+			if code, out, failures := runFlags(t, small+"--validate -t 2 "+flags); code != 0 || !strings.Contains(out, "[validate] OK: ") {
+				t.Errorf("exit %d: %s%s", code, out, failures)
+			}
+		})
 	}
 }
 
