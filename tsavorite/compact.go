@@ -15,6 +15,10 @@ var errBusy = errors.New("tsavorite: a latch stays busy")
 // compactLog moves what is live in [begin, until) to the tail and drops the rest. until is the end of a
 // page below the tail's. It returns how far that moved the tail; on an error nothing was dropped.
 func (s *Session) compactLog(until record.Address) (moved uint64, err error) {
+	// Whoever is inside an epoch now may be writing a record below until, and may have an older idea of the
+	// time; when they have left, every record is whole, and what is dead for this session is dead for all.
+	s.now = s.store.options.Clock()
+	s.settledTail()
 	c := &s.scan
 	c.dead, c.looked = s.store.droppedNamespaces(), 0
 	c.until, c.bound = until, record.AddressMask

@@ -100,7 +100,9 @@ func (s *Session) gather(at record.Address, limit int) (record.Address, error) {
 	c := &s.scan
 	c.candidates, c.copies = c.candidates[:0], c.copies[:0]
 	for at < c.until && !c.isFull(limit) {
-		at = s.skipDropped(at)
+		if at = s.skipDropped(at); at >= c.until {
+			break
+		}
 		var err error
 		if at >= s.log.Head() {
 			at, err = s.gatherFromMemory(at, limit)
@@ -228,7 +230,7 @@ func (s *Session) gatherFromDevice(at record.Address, limit int) (record.Address
 		if err != nil {
 			return 0, err
 		}
-		if end > at {
+		if end > at || needed == 0 {
 			return end, nil
 		}
 		size = needed

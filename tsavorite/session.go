@@ -21,7 +21,7 @@ type Session struct {
 	index *index.Index
 	epoch *epoch.Entry
 
-	now     int64 // Unix milliseconds, sampled by Enter
+	now     int64 // Unix milliseconds, sampled inside the epoch
 	onBlock func()
 	blocked bool     // onBlock has run since Enter
 	departs uint     // times a verb left the epoch to wait: what was found before may be gone
@@ -74,9 +74,9 @@ func (s *Session) OnBlock(hook func()) { s.onBlock = hook }
 
 // Enter protects the session, so that verbs may be called, and samples the clock.
 func (s *Session) Enter() {
+	s.epoch.Enter()
 	s.now = s.store.options.Clock()
 	s.blocked = false
-	s.epoch.Enter()
 }
 
 // Leave ends the protection. Async operations that are pending go on.
@@ -89,7 +89,7 @@ func (s *Session) Leave() {
 	s.epoch.Leave()
 }
 
-// Now is the Unix time in milliseconds sampled by Enter.
+// Now is the Unix time in milliseconds sampled by Enter, or after the last wait since.
 func (s *Session) Now() int64 { return s.now }
 
 // Err is the cause of the last StatusError.
@@ -113,7 +113,14 @@ func (s *Session) suspend() {
 	}
 }
 
-func (s *Session) resume() { s.epoch.Enter() }
+// resume enters the epoch again after a wait, and samples the clock anew: no session inside an epoch has a time
+// from before it. Compaction relies on that, and keeps its own time.
+func (s *Session) resume() {
+	s.epoch.Enter()
+	if !s.hasty {
+		s.now = s.store.options.Clock()
+	}
+}
 
 // hashOf is the hash of a key: xxhash64 of its bytes, mixed with the namespace.
 func hashOf(key Key) uint64 {

@@ -37,9 +37,13 @@ func (w *writer) isMutable() bool {
 	return !w.record.IsNone() && w.address >= w.session.log.ReadOnly()
 }
 
-// fits reports whether value and metadata find their place in the mutable record.
+// fits reports whether value and metadata find their place in the mutable record. A dead record does not come
+// back to life where a store compacts: compaction may have stepped over it already.
 func (w *writer) fits(length int, m Metadata) bool {
-	return w.isMutable() && length <= w.record.ValueCapacity() && w.record.CanHold(m.Deadline, m.Etag)
+	if !w.isMutable() || w.session.store.compacts() && w.record.IsDead(w.session.now) {
+		return false
+	}
+	return length <= w.record.ValueCapacity() && w.record.CanHold(m.Deadline, m.Etag)
 }
 
 // setInPlace replaces metadata and value length of the mutable record, brings it back to life, and

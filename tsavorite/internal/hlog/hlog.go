@@ -277,15 +277,15 @@ func (l *Log) isFullLocked() bool {
 		return false
 	case l.compact == nil:
 		return true
-	case !l.full:
-		l.compact()
-		return false
 	}
-	if l.dead >= l.memoryBytes/gainShare || time.Now().After(l.until) {
-		l.dead, l.until = 0, time.Now().Add(retryDelay)
+	if l.dead >= l.memoryBytes/gainShare {
+		l.full, l.dead = false, 0
+	}
+	if !l.full || time.Now().After(l.until) {
+		l.until = time.Now().Add(retryDelay)
 		l.compact()
 	}
-	return true
+	return l.full
 }
 
 // isUsedUp says that every frame is taken and none is on its way to be freed.
