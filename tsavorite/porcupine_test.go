@@ -427,6 +427,9 @@ func concurrentStores() []storeCase {
 	}
 }
 
+// compactedStore has no device and fills up all the time: compaction moves records under everyone.
+var compactedStore = storeCase{"memory,compacted", tsavorite.Options{PageBytes: 4096, MemoryBytes: 48 * 4096, IndexBytes: 512}, ""}
+
 // TestHistoriesAreLinearizable: whatever several sessions do to a few keys while records move and
 // the index grows, each key's history is that of one record that changes a step at a time.
 func TestHistoriesAreLinearizable(t *testing.T) { testHistories(t, false) }
@@ -439,11 +442,12 @@ func testHistories(t *testing.T, truncates bool) {
 	if testing.Short() {
 		rounds = 8
 	}
-	for _, settings := range concurrentStores() {
+	for _, settings := range append(concurrentStores(), compactedStore) {
 		t.Run(settings.name, func(t *testing.T) {
+			watch(t, 4*time.Minute)
 			seed := uint64(time.Now().UnixNano())
 			store := settings.open(t)
-			withPressure(t, store, func() {
+			withPressure(t, settings, store, func() {
 				for round := range rounds {
 					checkLinearizable(t, seed, recordHistory(t, store, seed, round, 4, 3, 120, truncates))
 				}
@@ -452,11 +456,18 @@ func testHistories(t *testing.T, truncates bool) {
 	}
 }
 
-// withPressure runs f while another session fills the log.
-func withPressure(t *testing.T, store *tsavorite.Store, f func()) {
+// withPressure runs f while another session fills the log, where there is a device with keys that
+// stay, else with keys that soon go.
+func withPressure(t *testing.T, settings storeCase, store *tsavorite.Store, f func()) {
 	var stop atomic.Bool
 	var group sync.WaitGroup
-	group.Go(func() { pressure(t, store, 3000, &stop) })
+	group.Go(func() {
+		if settings.device == "" {
+			churn(t, store, &stop)
+		} else {
+			pressure(t, store, 3000, &stop)
+		}
+	})
 	defer group.Wait()
 	defer stop.Store(true)
 	f()
@@ -516,9 +527,9 @@ func transfer(t *testing.T, s *tsavorite.Session, random *rand.Rand) {
 // TestLatchedTransfersKeepTheSum: verbs between Latch and Unlatch are one step to everyone who
 // latches.
 func TestLatchedTransfersKeepTheSum(t *testing.T) {
-	steps := 2000
+	steps := 15_000
 	if testing.Short() {
-		steps = 300
+		steps = 1000
 	}
 	for _, settings := range concurrentStores() {
 		t.Run(settings.name, func(t *testing.T) {
@@ -533,7 +544,7 @@ func TestLatchedTransfersKeepTheSum(t *testing.T) {
 			}
 			opening.Leave()
 			opening.Close()
-			withPressure(t, store, func() {
+			withPressure(t, settings, store, func() {
 				var group sync.WaitGroup
 				for client := range 4 {
 					session := openSession(t, store)
