@@ -440,7 +440,7 @@ func TestTruncatedHistoriesAreLinearizable(t *testing.T) { testHistories(t, true
 func testHistories(t *testing.T, truncates bool) {
 	rounds := 60
 	if testing.Short() {
-		rounds = 8
+		rounds = 6
 	}
 	for _, settings := range append(concurrentStores(), compactedStore) {
 		t.Run(settings.name, func(t *testing.T) {
@@ -529,7 +529,7 @@ func transfer(t *testing.T, s *tsavorite.Session, random *rand.Rand) {
 func TestLatchedTransfersKeepTheSum(t *testing.T) {
 	steps := 15_000
 	if testing.Short() {
-		steps = 1000
+		steps = 500
 	}
 	for _, settings := range concurrentStores() {
 		t.Run(settings.name, func(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 
 var (
 	seedFlag = flag.Uint64("seed", 0, "run this seed alone; 0 is a fixed one and one from the clock")
-	opsFlag  = flag.Int("ops", 0, "operations of a run; 0 is 20,000, or 3,000 in short mode")
+	opsFlag  = flag.Int("ops", 0, "operations of a run; 0 is 20,000, or 2,000 in short mode")
 )
 
 // TestMetamorphic runs the same operations under every configuration.
@@ -21,7 +21,7 @@ func TestMetamorphic(t *testing.T) {
 	}
 	count := 20_000
 	if testing.Short() {
-		count = 3_000
+		count = 2_000
 	}
 	if *opsFlag != 0 {
 		count = *opsFlag
