@@ -121,7 +121,7 @@ func (w *worker) Serve(c *network.Conn, input []byte) (consumed int) {
 		used, need := context.Serve(client, input[consumed:])
 		consumed += used
 		c.Out, c.NeedBytes = context.Out, need
-		if client.Closing || need > 0 || consumed == len(input) || c.OutputFull() {
+		if client.Closing || need > 0 || consumed == len(input) || c.OutputFull() || w.handler.state.Server.Overdue() {
 			break
 		}
 	}

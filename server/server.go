@@ -27,12 +27,13 @@ type Options struct {
 
 // Server is one server: a store, what stores beneath it, and the connections above it.
 type Server struct {
-	options config.Options // resolved; immutable
-	log     *slog.Logger
-	device  device.Device // nil without a storage tier
-	store   *tsavorite.Store
-	state   *command.State
-	handler *handler
+	options  config.Options // resolved; immutable
+	log      *slog.Logger
+	device   device.Device // nil without a storage tier
+	patience time.Duration // see closePatience; immutable once started
+	store    *tsavorite.Store
+	state    *command.State
+	handler  *handler
 
 	shutdown     chan struct{} // closed when a client asks for the end
 	shutdownOnce sync.Once
@@ -60,7 +61,7 @@ func New(options Options) (*Server, error) {
 	for _, note := range notes {
 		log.Info(note)
 	}
-	s := &Server{options: resolved, log: log, shutdown: make(chan struct{})}
+	s := &Server{options: resolved, log: log, patience: closePatience, shutdown: make(chan struct{})}
 	s.mu.clients = make(map[*Client]struct{})
 	if err := s.open(); err != nil {
 		return nil, err
@@ -132,6 +133,7 @@ func (s *Server) Start() error {
 		UnixSocket:     s.options.UnixSocket,
 		UnixSocketMode: s.options.UnixSocketPerm.FileMode(),
 		Loops:          s.options.NetworkThreads,
+		CloseTimeout:   s.patience,
 	})
 	if err != nil {
 		return err
@@ -195,8 +197,13 @@ func (s *Server) requestShutdown() { s.shutdownOnce.Do(func() { close(s.shutdown
 // Info is a snapshot of the store's addresses, sizes and counters.
 func (s *Server) Info() tsavorite.Info { return s.store.Info() }
 
-// Close stops accepting, finishes what was read from the connections, and gives back every
-// goroutine, file and mapping. Clients that are still open are closed too; none may be in use.
+// closePatience is how long Close goes on with requests that were read and with peers that are slow
+// to take replies. A deep pipeline of cold keys, or a peer that trickles, could take minutes, and
+// whoever sent the signal kills the process before.
+const closePatience = 5 * time.Second
+
+// Close stops accepting, finishes what was read from the connections, as far as closePatience
+// allows, and gives back every goroutine, file and mapping. Clients that are still open are closed too; none may be in use.
 // Later calls do nothing.
 func (s *Server) Close() error {
 	s.mu.Lock()
@@ -210,6 +217,7 @@ func (s *Server) Close() error {
 	s.mu.Unlock()
 
 	close(s.state.Server.Closing)
+	defer time.AfterFunc(s.patience, s.state.Server.EndNow).Stop()
 	var errs []error
 	if listening != nil {
 		errs = append(errs, listening.Close())

@@ -38,6 +38,7 @@ type ServerState struct {
 	Port    atomic.Int32 // the TCP port in use; 0 for none, or not listening yet
 
 	errors     errorCounts
+	overdue    atomic.Bool            // see EndNow
 	password   atomic.Pointer[string] // nil or empty for none
 	maxClients atomic.Int64           // 0 for what Options says
 
@@ -78,6 +79,13 @@ func (s *ServerState) MaxClients() int {
 	}
 	return s.Options.MaxClients
 }
+
+// EndNow makes every Serve stop before its next command: the server ends, and has given its
+// connections their time to finish what they sent.
+func (s *ServerState) EndNow() { s.overdue.Store(true) }
+
+// Overdue tells whether EndNow was called.
+func (s *ServerState) Overdue() bool { return s.overdue.Load() }
 
 // threads is the number of event loops.
 func (s *ServerState) threads() int {
