@@ -64,7 +64,7 @@ var (
 )
 
 // waitBatch is how many events one io_getevents takes.
-const waitBatch = 128
+const waitBatch = 256
 
 // context is one kernel context. It implements ring.Kernel and shares its locking.
 type context struct {
@@ -186,16 +186,26 @@ func ioSubmitOne(handle uintptr, block uint64) unix.Errno {
 // Refused returns what the kernel did not take, for an invalid descriptor or argument.
 func (c *context) Refused() []ring.Completion { return c.refused }
 
-// Wait blocks in io_getevents, for a short while only if a write might be refused meanwhile.
-func (c *context) Wait() error {
+// The time limits of io_getevents, which reads them only.
+var (
+	waitLimit      = unix.NsecToTimespec(int64(ring.WaitLimit))
+	lookAgainLimit = unix.NsecToTimespec(int64(lookAgain))
+)
+
+// Wait blocks in io_getevents, for a short while only if least is more than one, or if a write might
+// be refused meanwhile.
+func (c *context) Wait(least int) error {
 	var limit *unix.Timespec
-	if c.writer.outstanding.Load() > 0 {
-		limit = &unix.Timespec{Nsec: int64(lookAgain)}
+	switch {
+	case least > 1:
+		limit = &waitLimit
+	case c.writer.outstanding.Load() > 0:
+		limit = &lookAgainLimit
 	}
 	if c.writer.lateCount.Load() > 0 {
 		return nil
 	}
-	return c.getEvents(1, limit)
+	return c.getEvents(uintptr(min(least, waitBatch)), limit)
 }
 
 func (c *context) getEvents(least uintptr, limit *unix.Timespec) error {

@@ -49,7 +49,7 @@ func await(t *testing.T, c *context, count int) map[uint32]int64 {
 			results[completion.Slot] = completion.Result
 		}
 		if n == 0 && len(results) < count {
-			if err := c.Wait(); err != nil {
+			if err := c.Wait(1); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -22,6 +22,7 @@ type (
 var (
 	_ [64]byte = [unsafe.Sizeof(submissionEntry{})]byte{}
 	_ [16]byte = [unsafe.Sizeof(completionEntry{})]byte{}
+	_ [24]byte = [unsafe.Sizeof(enterArgument{})]byte{}
 )
 
 // mapping is memory that the kernel shares with the process.
@@ -55,7 +56,25 @@ type instance struct {
 	completionTail *uint32 // the kernel's: entries before it are filled
 	completionMask uint32
 	completions    []completionEntry
+
+	hasLimit bool          // the kernel takes argument
+	limit    unix.Timespec // of a wait for several completions; never changes
+	argument enterArgument // points at limit
 }
+
+// enterArgument is the kernel's struct io_uring_getevents_arg.
+type enterArgument struct {
+	signalMask     uint64
+	signalMaskSize uint32
+	minimumWait    uint32
+	limit          uint64 // address of a timespec
+}
+
+// Flags that iouring-go does not name.
+const (
+	featureExtendedArgument = 1 << 8 // IORING_FEAT_EXT_ARG, Linux 5.11
+	enterExtendedArgument   = 1 << 3 // IORING_ENTER_EXT_ARG
+)
 
 // newInstance makes a ring for depth requests.
 func newInstance(depth int) (*instance, error) {
@@ -64,7 +83,9 @@ func newInstance(depth int) (*instance, error) {
 	if err != nil {
 		return nil, fmt.Errorf("io_uring_setup of %d requests: %w", depth, err)
 	}
-	i := &instance{descriptor: descriptor}
+	i := &instance{descriptor: descriptor, limit: unix.NsecToTimespec(int64(ring.WaitLimit))}
+	i.hasLimit = parameters.Features&featureExtendedArgument != 0
+	i.argument.limit = uint64(uintptr(unsafe.Pointer(&i.limit)))
 	unix.CloseOnExec(descriptor)
 	if err := i.mapRings(&parameters); err != nil {
 		return nil, errors.Join(err, i.Close())
@@ -148,17 +169,27 @@ func (i *instance) Submit(waitFollows bool) error {
 // Refused returns nil: io_uring tells of invalid operations by completions.
 func (i *instance) Refused() []ring.Completion { return nil }
 
-// Wait submits what is staged and blocks until a completion is there.
-func (i *instance) Wait() error {
-	_, _, errno := unix.Syscall6(kernel.SYS_IO_URING_ENTER, uintptr(i.descriptor), uintptr(i.staged()), 1,
-		uintptr(kernel.IORING_ENTER_FLAGS_GETEVENTS), 0, 0)
+// Wait submits what is staged and blocks until least completions are there, or until the limit has
+// passed if that is more than one. A kernel that knows no limit waits for one.
+func (i *instance) Wait(least int) error {
+	flags := uintptr(kernel.IORING_ENTER_FLAGS_GETEVENTS)
+	var argument unsafe.Pointer
+	var size uintptr
+	if least > 1 && i.hasLimit {
+		flags |= enterExtendedArgument
+		argument, size = unsafe.Pointer(&i.argument), unsafe.Sizeof(i.argument)
+	} else {
+		least = 1
+	}
+	_, _, errno := unix.Syscall6(kernel.SYS_IO_URING_ENTER, uintptr(i.descriptor), uintptr(i.staged()), uintptr(least),
+		flags, uintptr(argument), size)
 	return checkEnter(errno)
 }
 
-// checkEnter sorts the ends of io_uring_enter into done or interrupted, busy, and our own mistakes.
+// checkEnter sorts the ends of io_uring_enter into done, interrupted or out of time, busy, and our own mistakes.
 func checkEnter(errno unix.Errno) error {
 	switch errno {
-	case 0, unix.EINTR:
+	case 0, unix.EINTR, unix.ETIME:
 		return nil
 	case unix.EAGAIN, unix.EBUSY, unix.ENOMEM:
 		return ring.ErrBusy

@@ -32,6 +32,7 @@ type fakeKernel struct {
 	operations int          // counted, as are submits
 	submits    int
 	looks      int
+	leasts     []int // what each Wait was told, guarded by mutex
 
 	mutex   sync.Mutex
 	arrived sync.Cond
@@ -126,9 +127,10 @@ func move(o Operation, most int) int64 {
 
 func (k *fakeKernel) Refused() []Completion { return k.refused }
 
-func (k *fakeKernel) Wait() error {
+func (k *fakeKernel) Wait(least int) error {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
+	k.leasts = append(k.leasts, least)
 	if k.nature.combines {
 		if err := k.submitLocked(); err != nil {
 			return err

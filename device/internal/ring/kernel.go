@@ -12,10 +12,15 @@
 // kernel is the leader's part, one goroutine a ring; the others that wait follow, until the leader hands
 // them a completion or its place. With drainers, goroutines of the device lead for good. A ring with
 // one queue has no followers, and then all of this is an uncontended lock and a comparison.
+//
+// A queue whose requests are the only ones of its ring waits for a part of them, not for the first: each
+// return to refill costs a system call or two, a doorbell of the device and a switch of threads.
+// WaitLimit bounds what that adds to the time of a read.
 package ring
 
 import (
 	"errors"
+	"time"
 
 	"github.com/pyropedb/pyrope/device"
 )
@@ -35,6 +40,9 @@ type Completion struct {
 	Result int64 // bytes moved, or the negative error number
 }
 
+// WaitLimit is the longest wait for more than one completion.
+const WaitLimit = time.Millisecond
+
 // ErrBusy says that the kernel cannot take more at the moment; what it did not take stays staged.
 var ErrBusy = errors.New("device: the kernel's ring is busy")
 
@@ -48,8 +56,9 @@ type Kernel interface {
 	// Refused returns the operations that the last Submit could not make the kernel take, as if
 	// they had completed. The slice is valid until the next Submit.
 	Refused() []Completion
-	// Wait blocks until there is something to reap. It may return early.
-	Wait() error
+	// Wait blocks until there are least completions to reap. With least above 1 it returns after WaitLimit
+	// with fewer, even none. It may return early in any case.
+	Wait(least int) error
 	// Reap stores completions that have arrived, without waiting, and returns how many.
 	Reap(completions []Completion) int
 	// Announce makes the kernel signal an eventfd for every completion of what is staged from now on.

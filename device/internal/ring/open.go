@@ -209,7 +209,7 @@ func moveOne(kernel Kernel, o Operation) error {
 			break
 		}
 		if err == nil {
-			err = kernel.Wait()
+			err = kernel.Wait(1)
 		}
 		if err != nil && (err != ErrBusy || tries == probeTries) {
 			return fmt.Errorf("cannot %s %d bytes: %w", o.Op, len(o.Memory), err)

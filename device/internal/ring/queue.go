@@ -1,6 +1,7 @@
 package ring
 
 import (
+	"runtime"
 	"slices"
 	"sync"
 
@@ -9,10 +10,17 @@ import (
 	"github.com/pyropedb/pyrope/device/internal/list"
 )
 
+// leadsPerYield is how often a queue waits in the kernel before it passes through the scheduler. A
+// goroutine that only comes back from system calls looks as if it had run all the time: from 10 ms on,
+// the runtime's monitor takes its processor away in every call, and polls each 20 µs to do so, for a
+// tenth of all CPU. A yield shows otherwise. It comes where the device has work and no lock is held.
+const leadsPerYield = 4
+
 // Queue is a device.Queue bound to a ring.
 type Queue struct {
 	ring     *ring
 	inFlight int // the submitter's: submitted and not yet handed back
+	leads    int // the submitter's: waits in the kernel since the last yield
 
 	ready     sync.Cond     // on the ring's mutex: following was cleared
 	done      list.Requests // guarded by the ring's mutex
@@ -55,21 +63,31 @@ func (q *Queue) pollAndUnlock(done []*device.Request, wait bool) int {
 	if q.done.Len() == 0 && !r.leading {
 		r.reapLocked(q)
 	}
-	for wait && q.done.Len() == 0 {
-		q.awaitLocked()
+	if wait {
+		least := min(r.leastLocked(q), len(done))
+		for q.done.Len() < least {
+			q.awaitLocked(least - q.done.Len())
+			least = 1
+		}
 	}
 	n := q.done.PopInto(done)
 	q.inFlight -= n
 	r.flushLocked()
 	r.mutex.Unlock()
+	if q.leads >= leadsPerYield {
+		q.leads = 0
+		runtime.Gosched()
+	}
 	return n
 }
 
-// awaitLocked leads once, or follows until there is a completion or the lead to be had.
-func (q *Queue) awaitLocked() {
+// awaitLocked leads once, waiting for least completions, or follows until there is a completion or
+// the lead to be had.
+func (q *Queue) awaitLocked(least int) {
 	r := q.ring
 	if !r.leading {
-		r.leadLocked(q)
+		q.leads++
+		r.leadLocked(q, least)
 		return
 	}
 	q.following = true
@@ -108,7 +126,7 @@ func (q *Queue) Close() error {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	for q.done.Len() < q.inFlight {
-		q.awaitLocked()
+		q.awaitLocked(1)
 	}
 	r.flushLocked()
 	if !q.closed {

@@ -19,6 +19,8 @@ const (
 	// busyPause is how long a leader stays away from a kernel that takes nothing.
 	busyPause = 100 * time.Microsecond
 	reapBatch = 128
+	// patientDepth is how many requests a queue needs in flight to wait for more than one completion.
+	patientDepth = 8
 )
 
 // What a request's Scratch words mean while it is in flight.
@@ -56,6 +58,7 @@ type ring struct {
 	work     sync.Cond // drainers: something is in flight, or closed
 	eventFD  int       // -1 until a queue asks for it
 	announce bool      // a completion went to a queue that does not look by itself
+	added    uint64    // requests that were submitted, ever
 	finished uint64    // requests that came back, ever
 	reaped   [reapBatch]Completion
 }
@@ -72,8 +75,19 @@ func newRing(kind string, sectorSizeBytes int, files *segment.Files, kernel Kern
 
 func (r *ring) inFlightLocked() int { return len(r.slots) - len(r.free) }
 
+// leastLocked is the number of completions that q should wait for: half of its requests, if there are
+// several and the ring has no others.
+func (r *ring) leastLocked(q *Queue) int {
+	alone := uint64(q.inFlight-q.done.Len()) == r.added-r.finished
+	if q.inFlight < patientDepth || !alone {
+		return 1
+	}
+	return max(1, min(q.inFlight, len(r.slots))/2)
+}
+
 // addLocked takes a batch of q's and stages what the cap allows. flushLocked must follow.
 func (r *ring) addLocked(q *Queue, batch []*device.Request) {
+	r.added += uint64(len(batch))
 	for _, request := range batch {
 		request.Transferred, request.Err, request.Owner = 0, nil, q
 		request.Scratch = [4]uint64{scratchGood: uint64(len(request.Buffer))}
@@ -263,9 +277,9 @@ func (r *ring) flushLocked() {
 	}
 }
 
-// leadLocked waits in the kernel, without the lock, and reaps. It returns at once when
-// a request came back because the kernel refused it.
-func (r *ring) leadLocked(self *Queue) {
+// leadLocked waits in the kernel for least completions, without the lock, and reaps. It returns at
+// once when a request came back because the kernel refused it.
+func (r *ring) leadLocked(self *Queue, least int) {
 	finished := r.finished
 	err := r.submitLocked(true)
 	if r.announce {
@@ -277,7 +291,7 @@ func (r *ring) leadLocked(self *Queue) {
 	r.leading = true
 	r.mutex.Unlock()
 	if err == nil {
-		err = r.kernel.Wait()
+		err = r.kernel.Wait(least)
 	}
 	switch err {
 	case nil:
@@ -302,7 +316,7 @@ func (r *ring) drain() {
 		if r.inFlightLocked() == 0 {
 			return
 		}
-		r.leadLocked(nil)
+		r.leadLocked(nil, 1)
 		r.flushLocked()
 	}
 }
@@ -317,7 +331,7 @@ func (r *ring) close() {
 			r.idle.Wait()
 			continue
 		}
-		r.leadLocked(nil)
+		r.leadLocked(nil, 1)
 		r.flushLocked()
 	}
 	r.work.Broadcast()

@@ -119,6 +119,48 @@ func writeAll(t *testing.T, q *Queue, count int) (refused int) {
 	return refused
 }
 
+// TestLoneQueueWaitsForHalf has a queue wait for several completions only while the ring has no
+// other requests, and only with several in flight.
+func TestLoneQueueWaitsForHalf(t *testing.T) {
+	d := openFake(t, nature{hides: true}, device.Options{IOContexts: 1, QueueDepth: 64})
+	kernel := d.rings[0].kernel.(*fakeKernel)
+	lone, other := newQueue(t, d), newQueue(t, d)
+	readAll := func(q *Queue, count, room int) (least int) {
+		requests := make([]*device.Request, count)
+		for i := range requests {
+			requests[i] = &device.Request{Address: uint64(i) * 512, Buffer: alignedPart(make([]byte, 1024), 512)}
+		}
+		kernel.leasts, kernel.looks = nil, 0
+		back := q.SubmitAndPoll(requests, make([]*device.Request, room), true)
+		for q.InFlight() > 0 {
+			back += q.Poll(make([]*device.Request, room), true)
+		}
+		if back != count {
+			t.Errorf("%d of %d requests came back", back, count)
+		}
+		return kernel.leasts[0]
+	}
+	if refused := writeAll(t, lone, 200); refused != 0 {
+		t.Fatalf("%d writes were refused", refused)
+	}
+	for _, c := range []struct{ count, room, want int }{
+		{1, 200, 1}, {7, 200, 1}, {8, 200, 4}, {40, 200, 20}, {64, 200, 32}, {200, 200, 32}, {64, 10, 10},
+	} {
+		if got := readAll(lone, c.count, c.room); got != c.want {
+			t.Errorf("%d in flight, room for %d: the queue waits for %d, want %d", c.count, c.room, got, c.want)
+		}
+	}
+	one := &device.Request{Buffer: alignedPart(make([]byte, 1024), 512)}
+	kernel.looks = 0
+	other.Submit([]*device.Request{one})
+	if got := readAll(lone, 40, 200); got != 1 {
+		t.Errorf("with another's request in the ring the queue waits for %d, want 1", got)
+	}
+	if other.Poll(make([]*device.Request, 1), true) != 1 {
+		t.Error("the other queue's request did not come back")
+	}
+}
+
 func alignedPart(memory []byte, size int) []byte {
 	for i := range memory {
 		r := device.Request{Buffer: memory[i : i+size]}
