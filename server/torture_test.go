@@ -536,3 +536,26 @@ func TestScansUnderFlushes(t *testing.T) {
 		check(t, c, "DBSIZE", fmt.Sprintf(":%d", len(reply.Elements)))
 	})
 }
+
+// TestNobodySeesHalfAnMSET reads several keys while others write them together.
+func TestNobodySeesHalfAnMSET(t *testing.T) {
+	inSiege(t, func(t *testing.T, s *server.Server, seed uint64) {
+		end := time.Now().Add(siegeTime())
+		together(6, seed, func(number int, random *rand.Rand) {
+			c := dial(t, s)
+			for time.Now().Before(end) {
+				if number < 3 {
+					value := strconv.Itoa(random.IntN(1000))
+					pipeline(t, c, [][]string{{"MSET", "first", value, "second", value, "third", value}})
+					continue
+				}
+				for _, reply := range pipeline(t, c, [][]string{{"MGET", "first", "second", "third"}}) {
+					if values := reply.Elements; len(values) != 3 || values[0].String() != values[1].String() ||
+						values[1].String() != values[2].String() {
+						t.Errorf("MGET: %s", reply)
+					}
+				}
+			}
+		})
+	})
+}

@@ -80,12 +80,8 @@ func del(c *Context) {
 
 // exists is EXISTS key [key ...], and TOUCH. A key that is named twice counts twice.
 func exists(c *Context) {
-	c.keys = c.keys[:0]
-	for _, key := range c.Args[1:] {
-		c.keys = append(c.keys, c.key(key))
-	}
-	c.probe = probeReader{}
-	c.Session.ReadBatch(c.keys, &c.probe)
+	c.collectKeys()
+	c.readTogether(c.keys, existsOnce)
 	if c.probe.failures > 0 {
 		c.failedBy(c.Session.Err())
 		return
@@ -93,6 +89,12 @@ func exists(c *Context) {
 	c.Stats.Hits.add(uint64(c.probe.found))
 	c.Stats.Misses.add(uint64(len(c.keys) - c.probe.found))
 	c.integer(int64(c.probe.found))
+}
+
+// existsOnce counts the keys that exist.
+func existsOnce(c *Context) {
+	c.probe = probeReader{}
+	c.Session.ReadBatch(c.keys, &c.probe)
 }
 
 // look reads the metadata of the key in Args[1]; ok is false after it replied that it could not.

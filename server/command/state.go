@@ -19,6 +19,7 @@ type State struct {
 	// ScatterGather lets runs of GET, and MGET, read all their keys in one batch.
 	ScatterGather atomic.Bool
 
+	groups        groupWrites
 	databases     []Database
 	nextNamespace atomic.Uint32
 

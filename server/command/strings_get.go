@@ -13,11 +13,18 @@ func get(c *Context) {
 
 // mget is MGET key [key ...].
 func mget(c *Context) {
+	c.collectKeys()
+	c.readTogether(c.keys, mgetOnce)
+	c.gets.end()
+}
+
+// mgetOnce reads the keys and appends the reply.
+func mgetOnce(c *Context) {
 	g := &c.gets
 	g.begin(c, true)
-	c.array(len(c.Args) - 1)
-	for _, key := range c.Args[1:] {
-		g.keys = append(g.keys, c.key(key))
+	c.array(len(c.keys))
+	for _, key := range c.keys {
+		g.keys = append(g.keys, key)
 		if len(g.keys) >= g.batchLimit() {
 			g.read()
 		}
@@ -25,7 +32,14 @@ func mget(c *Context) {
 	if len(g.keys) > 0 {
 		g.read()
 	}
-	g.end()
+}
+
+// collectKeys puts all arguments into c.keys.
+func (c *Context) collectKeys() {
+	c.keys = c.keys[:0]
+	for _, key := range c.Args[1:] {
+		c.keys = append(c.keys, c.key(key))
+	}
 }
 
 // getdel is GETDEL key.

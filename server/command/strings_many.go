@@ -1,6 +1,10 @@
 package command
 
-import "github.com/pyropedb/pyrope/tsavorite"
+import (
+	"sync/atomic"
+
+	"github.com/pyropedb/pyrope/tsavorite"
+)
 
 // mset is MSET key value [key value ...].
 func mset(c *Context) {
@@ -16,6 +20,28 @@ func mset(c *Context) {
 	if ok {
 		c.ok()
 	}
+}
+
+// groupWrites counts commands that write several keys in one step, so that those who read several
+// notice that one came in between: they then read again with the keys latched. Latching every read
+// would cost more than it saves, since such writes seldom meet such reads.
+type groupWrites struct{ begun, ended atomic.Uint64 }
+
+// readTogether runs read, which reads keys and replies, so that no group of writes is seen in part.
+// read may run twice; the reply of the first time is then dropped.
+func (c *Context) readTogether(keys []tsavorite.Key, read func(*Context)) {
+	groups, mark := &c.State.groups, len(c.Out)
+	ended := groups.ended.Load() // before begun: nothing is under way if they are the same
+	if len(keys) == 1 || groups.begun.Load() == ended {
+		read(c)
+		if len(keys) == 1 || groups.begun.Load() == ended {
+			return
+		}
+		c.Out = c.Out[:mark]
+	}
+	c.Session.Latch(keys)
+	read(c)
+	c.Session.Unlatch()
 }
 
 // msetnx is MSETNX key value [key value ...].
@@ -34,7 +60,7 @@ func msetnx(c *Context) {
 }
 
 // latchPairs checks that the arguments are pairs, and latches their keys, so that no other
-// command sees some of them written and others not. It reports whether it did; else it replied.
+// command on several keys sees some of them written and others not. It reports whether it did; else it replied.
 func (c *Context) latchPairs() bool {
 	if len(c.Args)%2 == 0 {
 		c.errorf(errWrongArity, c.command.fullName)
@@ -52,6 +78,8 @@ func (c *Context) latchPairs() bool {
 // writePairs writes the latched keys in the order of the arguments: of a key that comes twice the
 // last value counts. It stops, and replies, at a failure.
 func (c *Context) writePairs() bool {
+	c.State.groups.begun.Add(1)
+	defer c.State.groups.ended.Add(1)
 	for i, key := range c.keys {
 		status := c.Session.Upsert(key, c.Args[2*i+2], tsavorite.Metadata{})
 		c.keyspace.note(status)
