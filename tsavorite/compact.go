@@ -31,7 +31,7 @@ func (s *Session) compactLog(until record.Address) (moved uint64, err error) {
 			return moved, err
 		}
 	}
-	s.log.DropBelow(until)
+	s.log.CompactedUntil(until)
 	return moved, nil
 }
 
@@ -130,6 +130,9 @@ const busyPause = time.Millisecond
 // compactRound compacts pages until there is a page of room. Memory is full when all of it was seen without
 // a page gained: what is not live is then too scattered at the ends of pages to be of use.
 func (s *Store) compactRound(session *Session) {
+	if !s.log.TakeWanted() {
+		return
+	}
 	started, seen, gained := time.Now(), uint64(0), int64(0)
 	page := s.options.PageBytes
 	for s.log.NeedsCompaction() {
@@ -153,6 +156,7 @@ func (s *Store) compactRound(session *Session) {
 			s.log.AwaitRecycled(until)
 		}
 	}
+	s.log.ClearFull()
 }
 
 // bear decides whether compaction tries a page again after an error. It waits for a busy latch, unless the

@@ -3,6 +3,8 @@ package tsavorite_test
 import (
 	"bytes"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -204,5 +206,41 @@ func TestLatchOnFullMemory(t *testing.T) {
 	}
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestFullMemoryRefusesAtOnce lets several sessions write to a store that is full of live records: a refusal must
+// not wait for a round of compaction each time.
+func TestFullMemoryRefusesAtOnce(t *testing.T) {
+	store, err := tsavorite.Open(tsavorite.Options{MemoryBytes: 32 << 20, PageBytes: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	value := bytes.Repeat([]byte("v"), 500)
+	var group sync.WaitGroup
+	var refused atomic.Int64
+	for writer := range 4 {
+		session, err := store.NewSession()
+		if err != nil {
+			t.Fatal(err)
+		}
+		group.Go(func() {
+			defer session.Close()
+			for n, ended := 0, time.Now().Add(2*time.Second); time.Now().Before(ended); n++ {
+				session.Enter()
+				status := session.Upsert(tsavorite.Key{Namespace: uint32(writer), Bytes: compactKey(n).Bytes}, value, tsavorite.Metadata{})
+				session.Leave()
+				if status == tsavorite.OutOfMemory {
+					refused.Add(1)
+				}
+			}
+		})
+	}
+	group.Wait()
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if refused.Load() < 20_000 {
+		t.Fatalf("%d writes were refused in less than two seconds", refused.Load())
 	}
 }

@@ -106,6 +106,7 @@ type Log struct {
 	shut           bool       // guarded by mu
 	latchedWaiters int        // callers of WaitRoom that hold latches; guarded by mu
 	full           bool       // compaction found nothing to gain; guarded by mu
+	wanted         bool       // somebody waits for a round of compaction; guarded by mu
 	dead           uint64     // bytes of records that died since then; guarded by mu
 	until          time.Time  // full is not looked at again before; guarded by mu
 }
@@ -282,7 +283,7 @@ func (l *Log) isFullLocked() bool {
 		l.full, l.dead = false, 0
 	}
 	if !l.full || time.Now().After(l.until) {
-		l.until = time.Now().Add(retryDelay)
+		l.until, l.wanted = time.Now().Add(retryDelay), true
 		l.compact()
 	}
 	return l.full
@@ -301,11 +302,29 @@ func (l *Log) NeedsCompaction() bool {
 // gainShare is the part of memory, one in gainShare, that must have died for another round to be worth it.
 const gainShare = 16
 
-// SetFull says that compaction has nothing to gain, until enough has died or pause is over.
+// TakeWanted reports whether a round of compaction was asked for since the last one ended.
+func (l *Log) TakeWanted() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	wanted := l.wanted
+	l.wanted = false
+	return wanted
+}
+
+// SetFull says that compaction has nothing to gain: who needs room is refused at once until enough has
+// died or pause is over, and after that until a round has gained something.
 func (l *Log) SetFull(pause time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.full, l.dead, l.until = true, 0, time.Now().Add(pause)
+	l.full, l.dead, l.wanted, l.until = true, 0, false, time.Now().Add(pause)
+	l.room.Broadcast()
+}
+
+// ClearFull says that there is room.
+func (l *Log) ClearFull() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.full = false
 	l.room.Broadcast()
 }
 
@@ -326,8 +345,15 @@ func (l *Log) AddDead(bytes uint64) {
 	l.mu.Unlock()
 }
 
-// DropBelow raises begin after everything live below until has moved.
+// DropBelow raises begin past what nobody misses.
 func (l *Log) DropBelow(until record.Address) {
+	advance(&l.begin, uint64(until))
+	l.ClearFull()
+	l.signal()
+}
+
+// CompactedUntil raises begin after everything live below until has moved.
+func (l *Log) CompactedUntil(until record.Address) {
 	advance(&l.begin, uint64(until))
 	l.signal()
 }
@@ -342,6 +368,7 @@ func (l *Log) Truncate() {
 	advance(&l.begin, l.tail.Load())
 	l.truncating.Store(false)
 	l.truncateMu.Unlock()
+	l.ClearFull()
 	l.signal()
 }
 

@@ -184,7 +184,6 @@ func (l *Log) recycle() bool {
 		aligned.Discard(frame)
 	}
 	l.mu.Lock()
-	l.full = false
 	l.closedUntil.Store(page + l.pageBytes)
 	l.limit.Store(page + l.pageBytes + l.memoryBytes - l.reserve)
 	l.room.Broadcast()
