@@ -106,6 +106,10 @@ type worker struct {
 // batchOutputBytes is how much a batch appends before its replies are sent.
 const batchOutputBytes = 1 << 20
 
+// strangerOutputBytes is the unsent output above which a client is dropped that has yet to give the
+// password: who is not let in cannot make the server hold memory.
+const strangerOutputBytes = 64 << 10
+
 // Serve is part of network.Worker.
 func (w *worker) Serve(c *network.Conn, input []byte) (consumed int) {
 	client, ok := c.State.(*command.Client)
@@ -128,6 +132,10 @@ func (w *worker) Serve(c *network.Conn, input []byte) (consumed int) {
 	context.Out = nil
 	if client.Closing {
 		c.CloseAfterReply()
+	}
+	c.OutputHardBytes = 0
+	if client.NeedsAuth {
+		c.OutputHardBytes = strangerOutputBytes
 	}
 	w.inputBytes.Store(w.inputBytes.Load() + uint64(consumed))
 	w.outputBytes.Store(w.outputBytes.Load() + uint64(len(c.Out)-before))

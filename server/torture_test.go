@@ -559,3 +559,33 @@ func TestNobodySeesHalfAnMSET(t *testing.T) {
 		})
 	})
 }
+
+// TestStrangersHoldNoMemory sends requests without the password and reads none of the replies.
+func TestStrangersHoldNoMemory(t *testing.T) {
+	options := small()
+	options.Password = "secret"
+	s := start(t, options)
+	conn := rawDial(t, s)
+	if conn == nil {
+		return
+	}
+	defer func() { _ = conn.Close() }()
+	_ = conn.SetWriteDeadline(time.Now().Add(10 * time.Second))
+	_, err := conn.Write(bytes.Repeat([]byte("PING\r\n"), 5<<20))
+	var timeout net.Error
+	if err == nil || errors.As(err, &timeout) && timeout.Timeout() {
+		t.Errorf("150 MB of replies nobody may have are kept: %v", err)
+	}
+	friend := dial(t, s)
+	check(t, friend, "AUTH secret", "+OK")
+	value := strings.Repeat("v", 500000)
+	commands := [][]string{{"SET", "key", value}}
+	for range 40 {
+		commands = append(commands, []string{"GET", "key"})
+	}
+	for i, reply := range pipeline(t, friend, commands)[1:] {
+		if string(reply.Text) != value {
+			t.Errorf("reply %d has %d bytes", i, len(reply.Text))
+		}
+	}
+}
