@@ -2,6 +2,7 @@ package command
 
 import (
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/pyropedb/pyrope/tsavorite"
@@ -22,11 +23,12 @@ type Context struct {
 	// can be flushed. 0 is no limit.
 	ReplyLimit int
 
-	keyspace *Keyspace // of the client's database; loaded anew for every command
-	command  *Command  // the present one
-	meter    meter     // charges time to commands
-	handOff  func()    // see Wait
-	entered  bool      // between Session.Enter and Leave
+	keyspace *Keyspace   // of the client's database; loaded anew for every command
+	command  *Command    // the present one
+	meter    meter       // charges time to commands
+	handOff  func()      // see Wait
+	entered  bool        // between Session.Enter and Leave
+	inside   atomic.Bool // the same for others to see, see gate
 
 	scratch []byte          // for texts and numbers while a reply is put together
 	keys    []tsavorite.Key // of a command with several
@@ -77,6 +79,7 @@ func (c *Context) Wait(wait func()) {
 }
 
 func (c *Context) enter() {
+	c.passGate()
 	c.Session.Enter()
 	c.entered = true
 }
@@ -85,6 +88,7 @@ func (c *Context) leave() {
 	if c.entered {
 		c.Session.Leave()
 		c.entered = false
+		c.inside.Store(false)
 	}
 }
 

@@ -20,6 +20,11 @@ type handlerScratch struct {
 	old       oldValue
 	span      spanReader
 	probe     probeReader
+	source    recordCopy
+
+	etag       etagUpdater
+	etagRemove etagRemover
+	lzf        *lzfTable // made by the first DUMP
 }
 
 // keepBufferBytes is the size up to which a scratch buffer stays for the next command. A larger

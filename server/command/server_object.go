@@ -1,6 +1,10 @@
 package command
 
-import "github.com/pyropedb/pyrope/tsavorite"
+import (
+	"math"
+
+	"github.com/pyropedb/pyrope/tsavorite"
+)
 
 func init() { register(objectCommands) }
 
@@ -29,6 +33,12 @@ var objectCommands = []Command{
 		Subcommands: []Command{
 			{Name: "usage", Arity: -3, Flags: ReadOnly, Categories: InRead | InSlow, Keys: inspectedKey, Handler: memoryUsage,
 				Group: "server", Since: "4.0.0", Complexity: "O(1)", Summary: "The bytes a key and its value take"},
+			{Name: "stats", Arity: 2, Categories: InSlow, Handler: memoryStats,
+				Group: "server", Since: "4.0.0", Complexity: "O(1)", Summary: "Where the server's memory goes"},
+			{Name: "doctor", Arity: 2, Categories: InSlow, Handler: memoryDoctor,
+				Group: "server", Since: "4.0.0", Complexity: "O(1)", Summary: "What is wrong with the server's memory"},
+			{Name: "purge", Arity: 2, Categories: InSlow, Handler: memoryPurge,
+				Group: "server", Since: "4.0.0", Complexity: "O(N) in the size of the Go heap", Summary: "Give free memory back to the system"},
 			{Name: "help", Arity: 2, Flags: helpFlags, Categories: InSlow, Handler: memoryHelp,
 				Group: "server", Since: "4.0.0", Complexity: "O(1)", Summary: "List the subcommands"},
 		}},
@@ -40,6 +50,8 @@ const (
 	// and its entry in the index with the share of what is free there.
 	recordOverheadBytes = 40
 
+	sharedIntegers = 10000 // Redis's OBJ_SHARED_INTEGERS
+
 	encodingInteger  = "int"
 	encodingEmbedded = "embstr"
 	encodingRaw      = "raw"
@@ -50,6 +62,7 @@ type inspector struct {
 	found      bool
 	valueBytes int
 	encoding   string
+	shared     bool // an integer of those that Redis keeps once for all keys
 }
 
 // Read is part of tsavorite.Reader.
@@ -60,8 +73,9 @@ func (i *inspector) Read(_ uint64, status tsavorite.Status, record tsavorite.Rec
 	i.found = true
 	i.valueBytes = len(record.Value)
 	i.encoding = encodingRaw
-	if _, isInteger := parseInteger(record.Value); isInteger {
+	if n, isInteger := parseInteger(record.Value); isInteger {
 		i.encoding = encodingInteger
+		i.shared = 0 <= n && n < sharedIntegers
 	} else if i.valueBytes <= embeddedStringBytes {
 		i.encoding = encodingEmbedded
 	}
@@ -87,9 +101,15 @@ func objectEncoding(c *Context) {
 	}
 }
 
-// objectReferences is OBJECT REFCOUNT key. No two keys share a value.
+// objectReferences is OBJECT REFCOUNT key. No two keys share a value here; small integers, which
+// Redis shares and never counts, answer as they do there.
 func objectReferences(c *Context) {
-	if _, found := c.inspect(); found {
+	i, found := c.inspect()
+	switch {
+	case !found:
+	case i.shared:
+		c.integer(math.MaxInt32)
+	default:
 		c.integer(1)
 	}
 }
@@ -109,27 +129,6 @@ func objectFrequency(c *Context) {
 	}
 }
 
-// memoryUsage is MEMORY USAGE key [SAMPLES count].
-func memoryUsage(c *Context) {
-	if len(c.Args) > 3 {
-		if len(c.Args) != 5 || !equalFold(c.Args[3], "samples") {
-			c.error(errSyntax)
-			return
-		}
-		samples, ok := c.integerArgument(c.Args[4])
-		if !ok {
-			return
-		}
-		if samples < 0 {
-			c.error(errSyntax)
-			return
-		}
-	}
-	if i, found := c.inspect(); found {
-		c.integer(int64(len(c.Args[2]) + i.valueBytes + recordOverheadBytes))
-	}
-}
-
 // objectHelp is OBJECT HELP.
 func objectHelp(c *Context) {
 	c.help("OBJECT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
@@ -141,15 +140,6 @@ func objectHelp(c *Context) {
 		"    Get the seconds since the key was used.",
 		"REFCOUNT <key>",
 		"    Get how many keys share the value.",
-		"HELP",
-		"    Print this help.")
-}
-
-// memoryHelp is MEMORY HELP.
-func memoryHelp(c *Context) {
-	c.help("MEMORY <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
-		"USAGE <key> [SAMPLES <count>]",
-		"    Get about how many bytes the key and its value take.",
 		"HELP",
 		"    Print this help.")
 }

@@ -22,6 +22,7 @@ type State struct {
 	groups        groupWrites
 	databases     []Database
 	nextNamespace atomic.Uint32
+	gate          gate
 
 	mu struct {
 		sync.Mutex

@@ -9,6 +9,7 @@ type setOptions struct {
 	wantOld       bool // GET
 	keepDeadline  bool // KEEPTTL
 	persist       bool // PERSIST
+	withEtag      bool // WITHETAG
 	unit          expiryUnit
 	time          []byte // the argument of EX, PX, EXAT or PXAT
 }
@@ -39,6 +40,8 @@ func (o *setOptions) parse(arguments [][]byte, ofGetex bool) bool {
 			o.wantOld = true
 		case equalFold(word, "keepttl") && o.unit == noExpiry:
 			o.keepDeadline = true
+		case equalFold(word, "withetag"):
+			o.withEtag = true
 		default:
 			return false
 		}
@@ -61,7 +64,7 @@ func expiryOption(word []byte) expiryUnit {
 	return noExpiry
 }
 
-// set is SET key value [NX|XX] [GET] [EX s|PX ms|EXAT s|PXAT ms|KEEPTTL].
+// set is SET key value [NX|XX] [GET] [EX s|PX ms|EXAT s|PXAT ms|KEEPTTL] [WITHETAG].
 func set(c *Context) {
 	if len(c.Args) == 3 {
 		c.overwrite(c.Args[2], 0)
@@ -79,6 +82,10 @@ func set(c *Context) {
 			c.deadlineProblem(problem)
 			return
 		}
+	}
+	if options.withEtag {
+		c.setOptionEtag(options, deadline)
+		return
 	}
 	if !options.onlyIfMissing && !options.onlyIfPresent && !options.wantOld && !options.keepDeadline {
 		c.overwrite(c.Args[2], deadline)

@@ -1,0 +1,146 @@
+package command
+
+import (
+	"bytes"
+
+	"github.com/pyropedb/pyrope/tsavorite"
+)
+
+func init() { register(transferCommands) }
+
+var transferCommands = []Command{
+	{Name: "rename", Arity: 3, Flags: Write, Categories: keyWriteSlow, Handler: rename,
+		Keys:  KeySpec{First: 1, Last: 2, Step: 1, Flags: "RW access update delete"},
+		Group: "generic", Since: "1.0.0", Complexity: "O(N) in the length of the value", Summary: "Gives a value another key."},
+	{Name: "renamenx", Arity: 3, Flags: Write | Fast, Categories: keyWrite, Handler: renamenx,
+		Keys:  KeySpec{First: 1, Last: 2, Step: 1, Flags: "RW access insert delete"},
+		Group: "generic", Since: "1.0.0", Complexity: "O(N) in the length of the value", Summary: "Gives a value another key that does not exist."},
+	{Name: "copy", Arity: -3, Flags: Write | DenyOOM, Categories: keyWriteSlow, Handler: copyKey,
+		Keys:  KeySpec{First: 1, Last: 2, Step: 1, Flags: "RW access update"},
+		Group: "generic", Since: "6.2.0", Complexity: "O(N) in the length of the value", Summary: "Copies a value to another key."},
+	{Name: "move", Arity: 3, Flags: Write | Fast, Categories: keyWrite, Handler: move,
+		Keys:  KeySpec{First: 1, Last: 1, Step: 1, Flags: "RW access update"},
+		Group: "generic", Since: "1.0.0", Complexity: "O(N) in the length of the value", Summary: "Moves a key to another database."},
+}
+
+// recordCopy is a Reader that keeps a copy of the record it gets.
+type recordCopy struct {
+	value    oldValue
+	metadata tsavorite.Metadata
+}
+
+// Read copies the record.
+func (r *recordCopy) Read(_ uint64, status tsavorite.Status, record tsavorite.Record) {
+	r.value.take(record, status == tsavorite.Found)
+	r.metadata = record.Metadata
+}
+
+// copyRecord copies the record of a key into c.source; ok is false after it replied that it could not.
+func (c *Context) copyRecord(key tsavorite.Key) (found, ok bool) {
+	c.source.value.reset()
+	if c.failed(c.Session.Read(key, 0, &c.source)) {
+		return false, false
+	}
+	return c.source.value.found, true
+}
+
+// transfer is a value's way from one key to another, perhaps of another database.
+type transfer struct {
+	from, to             *Keyspace
+	fromBytes, toBytes   []byte
+	replace, removeAfter bool
+}
+
+// outcome is how a transfer ended.
+type outcome uint8
+
+const (
+	transferred outcome = iota
+	sourceMissing
+	targetExists
+	transferFailed // the error is replied already
+)
+
+// transfer carries a transfer out, with deadline and etag. Both keys are latched, so that no other
+// command on several keys sees the value at neither, and none changes one between the steps. The target is written
+// before the source goes: a failure on the way loses nothing, but may leave both.
+func (c *Context) transfer(t transfer) outcome {
+	source := tsavorite.Key{Namespace: t.from.Namespace, Bytes: t.fromBytes}
+	target := tsavorite.Key{Namespace: t.to.Namespace, Bytes: t.toBytes}
+	c.keys = append(c.keys[:0], source, target)
+	c.Session.Latch(c.keys)
+	defer c.Session.Unlatch()
+	found, ok := c.copyRecord(source)
+	switch {
+	case !ok:
+		return transferFailed
+	case !found:
+		return sourceMissing
+	case t.from == t.to && bytes.Equal(t.fromBytes, t.toBytes):
+		if t.replace {
+			return transferred
+		}
+		return targetExists
+	}
+	if !t.replace {
+		if exists, ok := c.anyExists(c.keys[1:]); !ok {
+			return transferFailed
+		} else if exists {
+			return targetExists
+		}
+	}
+	c.State.groups.begun.Add(1) // for who reads several keys without latches, see readTogether
+	defer c.State.groups.ended.Add(1)
+	if !c.place(t, target) || t.removeAfter && !c.take(t, source) {
+		return transferFailed
+	}
+	return transferred
+}
+
+// place writes the copied record to the latched target.
+func (c *Context) place(t transfer, target tsavorite.Key) bool {
+	t.to.noteDeadline(c.source.metadata.Deadline)
+	status := c.Session.Upsert(target, c.source.value.bytes, c.source.metadata)
+	if status == tsavorite.Blind && !t.replace {
+		status = tsavorite.Created // the device was asked before
+	}
+	t.to.note(status)
+	return !c.failed(status)
+}
+
+// take deletes the latched source, which was there when its record was copied.
+func (c *Context) take(t transfer, source tsavorite.Key) bool {
+	status := c.Session.Delete(source)
+	if status == tsavorite.Blind {
+		status = tsavorite.Deleted
+	}
+	t.from.note(status)
+	return !c.failed(status)
+}
+
+// rename is RENAME key newkey.
+func rename(c *Context) {
+	switch c.rename(true) {
+	case transferred:
+		c.ok()
+	case sourceMissing:
+		c.error(errNoSuchKey)
+	}
+}
+
+// renamenx is RENAMENX key newkey.
+func renamenx(c *Context) {
+	switch c.rename(false) {
+	case transferred:
+		c.flag(true)
+	case targetExists:
+		c.flag(false)
+	case sourceMissing:
+		c.error(errNoSuchKey)
+	}
+}
+
+func (c *Context) rename(replace bool) outcome {
+	return c.transfer(transfer{from: c.keyspace, to: c.keyspace, fromBytes: c.Args[1], toBytes: c.Args[2],
+		replace: replace, removeAfter: true})
+}
