@@ -27,10 +27,10 @@ STATICCHECK := bin/tools/staticcheck-$(STATICCHECK_VERSION)
 
 PLATFORMS := linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 
-.PHONY: help build run test check race invariants lint fuzz bench cross clean
+.PHONY: help build run test check race invariants lint fuzz bench bench-devices bench-ladder soak cross clean
 
 help: ## Print this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## Build the server, its tools and the benchmarks into bin/
 	@mkdir -p bin
@@ -69,6 +69,15 @@ fuzz: ## Run every fuzz target for FUZZTIME (20s) each
 
 bench: build ## Run the Go benchmarks (the programs in bin/ have their own options)
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+bench-devices: build ## Device reads beside fio, interleaved: rates, CPU a read, ratios (DATA=DIR chooses the disk)
+	@benchmark/scripts/bench-devices.sh
+
+bench-ladder: build ## The same reads by fio, the device, the engine and the server (DATA=DIR chooses the disk)
+	@benchmark/scripts/ladder.sh
+
+soak: ## Random operations on failing devices for SOAK (1h), then under the race detector for RACE_SOAK (10m)
+	@benchmark/scripts/soak.sh
 
 cross: ## Compile everything, tests too, for the other platforms
 	@for platform in $(PLATFORMS); do \
