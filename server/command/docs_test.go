@@ -9,7 +9,7 @@ import (
 )
 
 // commandRow is a row of the page's tables: | `CLIENT ID` | 2 | 5.0.0 | ...
-var commandRow = regexp.MustCompile("(?m)^\\| `([A-Z][A-Z -]*)` \\| (-?[0-9]+) \\| ([0-9.]+) \\|")
+var commandRow = regexp.MustCompile("(?m)^\\| `([A-Z][A-Z_ -]*)` \\| (-?[0-9]+) \\| ([0-9.]+) \\|")
 
 // TestPageNamesEveryCommand compares docs/commands.md with the table, both ways.
 func TestPageNamesEveryCommand(t *testing.T) {

@@ -18,6 +18,15 @@ const (
 	errGTAndLT       = "ERR GT and LT options at the same time are not compatible"
 	errNoAuth        = "NOAUTH Authentication required."
 	errOutOfRange    = "ERR value is out of range"
+	errBitOffset     = "ERR bit offset is not an integer or out of range"
+	errBit           = "ERR bit is not an integer or out of range"
+	errBitpos        = "ERR The bit argument must be 1 or 0."
+	errBitopNot      = "ERR BITOP NOT must be called with a single source key."
+	errBitfieldType  = "ERR Invalid bitfield type. Use something like i16 u8. Note that u64 is not supported but i64 is."
+	errBitOverflow   = "ERR Invalid OVERFLOW type specified"
+	errBitReadOnly   = "ERR BITFIELD_RO only supports the GET subcommand"
+	errNotSketch     = "WRONGTYPE Key is not a valid HyperLogLog string value."
+	errCorruptSketch = "INVALIDOBJ Corrupted HLL object detected"
 	errUnknownCause  = "ERR the operation failed for an unknown cause"
 )
 
@@ -25,6 +34,7 @@ const (
 const (
 	errWrongArity        = "ERR wrong number of arguments for '%s' command"
 	errInvalidExpire     = "ERR invalid expire time in '%s' command"
+	errBitopSources      = "ERR BITOP %s must be called with at least two source keys."
 	errUnsupportedOption = "ERR Unsupported option %s"
 )
 

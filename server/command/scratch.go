@@ -20,6 +20,11 @@ type handlerScratch struct {
 	old       oldValue
 	span      spanReader
 	probe     probeReader
+	setbit    setbitUpdater
+	bits      bitReader
+	bitops    bitCombiner
+	field     fieldUpdater
+	sketches  sketchScratch
 	source    recordCopy
 
 	etag       etagUpdater

@@ -44,6 +44,8 @@ const (
 	InRead
 	InWrite
 	InString
+	InBitmap
+	InHyperLogLog
 	InAdmin
 	InFast
 	InSlow
@@ -51,8 +53,8 @@ const (
 	InConnection
 )
 
-var categoryNames = [...]string{"@keyspace", "@read", "@write", "@string", "@admin", "@fast", "@slow",
-	"@dangerous", "@connection"}
+var categoryNames = [...]string{"@keyspace", "@read", "@write", "@string", "@bitmap", "@hyperloglog", "@admin", "@fast",
+	"@slow", "@dangerous", "@connection"}
 
 // Names returns the names of the categories that are set, in the order of their declaration.
 func (c Categories) Names() []string { return namesOf(uint32(c), categoryNames[:]) }

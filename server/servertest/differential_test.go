@@ -20,7 +20,18 @@ var (
 
 // TestSameRepliesAsRedis runs random commands on Pyrope and on redis-server. The tiered
 // configuration writes ballast between them, so that most keys lie on the device when they are used.
-func TestSameRepliesAsRedis(t *testing.T) {
+func TestSameRepliesAsRedis(t *testing.T) { compareFamily(t, servertest.NewGenerator) }
+
+// TestSameBitmapsAsRedis is the same for the commands on bitmaps.
+func TestSameBitmapsAsRedis(t *testing.T) { compareFamily(t, servertest.NewBitmapGenerator) }
+
+// TestSameHyperLogLogsAsRedis is the same for HyperLogLogs, whose bytes are compared too.
+func TestSameHyperLogLogsAsRedis(t *testing.T) {
+	compareFamily(t, servertest.NewHyperLogLogGenerator)
+}
+
+func compareFamily(t *testing.T, newGenerator func(seed uint64) *servertest.Generator) {
+	t.Helper()
 	if *seed == 0 {
 		*seed = rand.Uint64()
 	}
@@ -28,12 +39,12 @@ func TestSameRepliesAsRedis(t *testing.T) {
 	tiered := config.Options{Memory: 16 << 20, Page: 4 << 20, Segment: 16 << 20, StorageTier: config.On, DeviceType: device.RandomAccess}
 	for _, protocol := range []string{"2", "3"} {
 		t.Run("memory/resp"+protocol, func(t *testing.T) {
-			compare(t, inMemory, protocol, false)
+			compare(t, inMemory, newGenerator(*seed), protocol, false)
 		})
 		t.Run("tiered/resp"+protocol, func(t *testing.T) {
 			options := tiered
 			options.LogDir = t.TempDir()
-			compare(t, options, protocol, true)
+			compare(t, options, newGenerator(*seed), protocol, true)
 		})
 	}
 }
@@ -47,14 +58,14 @@ const (
 	ballastEvery      = 1000 // commands
 )
 
-func compare(t *testing.T, options config.Options, protocol string, ballast bool) {
+func compare(t *testing.T, options config.Options, generator *servertest.Generator, protocol string, ballast bool) {
 	t.Helper()
 	tested := servertest.StartServer(t, server.Options{Options: options})
 	c := &servertest.Comparison{
 		Tested:    servertest.Dial(t, tested.Addr().String()),
 		Reference: servertest.Dial(t, servertest.StartRedis(t)),
 		Seed:      *seed,
-		Generator: servertest.NewGenerator(*seed),
+		Generator: generator,
 	}
 	for _, client := range []*servertest.Client{c.Tested, c.Reference} {
 		if reply, err := client.Do("HELLO", protocol); err != nil || reply.IsError() {

@@ -10,12 +10,14 @@ import (
 // Generator makes random commands on strings and keys, right ones and wrong ones, with edge
 // values. Two generators of the same seed make the same commands.
 type Generator struct {
-	random *rand.Rand
+	random    *rand.Rand
+	templates []string
+	producers map[string]func(*Generator) []string // of the family, before those of all
 }
 
 // NewGenerator returns the generator of a seed.
 func NewGenerator(seed uint64) *Generator {
-	return &Generator{random: rand.New(rand.NewPCG(seed, 0x9E3779B97F4A7C15))}
+	return &Generator{random: rand.New(rand.NewPCG(seed, 0x9E3779B97F4A7C15)), templates: templates}
 }
 
 // templates are the commands. A word in capitals stands for itself, one in small letters for what
@@ -53,13 +55,15 @@ const ColdKeys = 300
 
 // Next makes a command.
 func (g *Generator) Next() []string {
-	template := pick(g, templates)
+	template := pick(g, g.templates)
 	if g.random.IntN(rareEvery) == 0 {
 		template = pick(g, rareTemplates)
 	}
 	var words []string
 	for _, word := range strings.Fields(template) {
-		if produce := producers[word]; produce != nil {
+		if produce := g.producers[word]; produce != nil {
+			words = append(words, produce(g)...)
+		} else if produce := producers[word]; produce != nil {
 			words = append(words, produce(g)...)
 		} else {
 			words = append(words, word)

@@ -1,0 +1,306 @@
+package command
+
+import "github.com/pyropedb/pyrope/tsavorite"
+
+func init() { register(hyperLogLogCommands) }
+
+var hyperLogLogCommands = []Command{
+	{Name: "pfadd", Arity: -2, Flags: Write | DenyOOM | Fast, Categories: InWrite | InHyperLogLog | InFast, Handler: pfadd,
+		Keys:  KeySpec{First: 1, Last: 1, Step: 1, Flags: "RW insert"},
+		Group: "hyperloglog", Since: "2.8.9", Complexity: "O(1) for each element", Summary: "Adds elements to a HyperLogLog."},
+	{Name: "pfcount", Arity: -2, Flags: ReadOnly, Categories: InRead | InHyperLogLog | InSlow, Handler: pfcount,
+		Keys:  KeySpec{First: 1, Last: -1, Step: 1, Flags: "RW access"},
+		Group: "hyperloglog", Since: "2.8.9", Complexity: "O(1) for one key that did not change since, else O(N) in the number of keys, with a large constant",
+		Summary: "Estimates how many different elements one HyperLogLog has, or several have together."},
+	{Name: "pfmerge", Arity: -2, Flags: Write | DenyOOM, Categories: InWrite | InHyperLogLog | InSlow, Handler: pfmerge,
+		Keys:  KeySpec{First: 1, Last: -1, Step: 1, Flags: "RW access insert"},
+		Group: "hyperloglog", Since: "2.8.9", Complexity: "O(N) in the number of keys, with a large constant", Summary: "Adds the elements of HyperLogLogs to another one."},
+}
+
+// sketchScratch is what the commands of this family need while they run.
+type sketchScratch struct {
+	adder   sketchAdder
+	counter sketchCounter
+	merged  *sketchRegisters // allocated by the first command that wants it
+	merger  sketchMerger
+	writer  sketchWriter
+}
+
+// pfadd is PFADD key [element ...].
+func pfadd(c *Context) {
+	u := &c.sketches.adder
+	u.elements = c.Args[2:]
+	_, ok := c.update(c.Args[1], u)
+	u.release()
+	switch {
+	case !ok:
+	case u.problem != "":
+		c.error(u.problem)
+	default:
+		c.flag(u.changed)
+	}
+}
+
+// sketchProblem is the error for a record that is no HyperLogLog, or "".
+func sketchProblem(record tsavorite.Record) string {
+	switch {
+	case record.Kind != kindString:
+		return errWrongType
+	case !sketch(record.Value).valid():
+		return errNotSketch
+	}
+	return ""
+}
+
+// sketchAdder adds elements to a HyperLogLog. A dense one is changed where it lies; a sparse one,
+// whose length changes, is edited in a copy.
+type sketchAdder struct {
+	elements [][]byte
+	editor   sketchEditor
+
+	inPlace bool // the key has a dense one
+	changed bool // outcome
+	problem string
+}
+
+// Plan finds out whether any element changes a register.
+func (u *sketchAdder) Plan(current tsavorite.Record, found bool) tsavorite.Plan {
+	u.changed, u.problem, u.inPlace = false, "", false
+	plan := tsavorite.Plan{Action: tsavorite.Write, Preserve: true, Length: len(current.Value), Metadata: current.Metadata}
+	if found {
+		u.problem = sketchProblem(current)
+		u.inPlace = u.problem == "" && sketch(current.Value).isDense()
+	}
+	switch {
+	case u.problem != "":
+	case u.inPlace:
+		u.changed = u.raisesAny(current.Value)
+	default:
+		u.edit(current.Value, found)
+		plan.Length = len(u.editor.bytes)
+	}
+	if !u.changed {
+		return tsavorite.Plan{Action: tsavorite.Keep}
+	}
+	return plan
+}
+
+// raisesAny tells whether an element raises a register of a dense HyperLogLog.
+func (u *sketchAdder) raisesAny(dense sketch) bool {
+	for _, element := range u.elements {
+		if index, rank := placeOf(element); dense.register(index) < rank {
+			return true
+		}
+	}
+	return false
+}
+
+// edit adds the elements in the copy. It ends at a place that cannot be decoded, as Redis does:
+// what was changed before it stays so.
+func (u *sketchAdder) edit(value []byte, found bool) {
+	if found {
+		u.editor.load(value)
+	} else {
+		u.editor.create()
+		u.changed = true
+	}
+	for _, element := range u.elements {
+		changed, ok := u.editor.raise(placeOf(element))
+		if !ok {
+			u.problem = errCorruptSketch
+			break
+		}
+		u.changed = u.changed || changed
+	}
+	if u.changed {
+		u.editor.bytes.invalidate()
+	}
+}
+
+// Write raises the registers, or puts the copy in place of the old value.
+func (u *sketchAdder) Write(value []byte, _ tsavorite.Record) {
+	if !u.inPlace {
+		copy(value, u.editor.bytes)
+		return
+	}
+	dense := sketch(value)
+	for _, element := range u.elements {
+		dense.raise(placeOf(element))
+	}
+	dense.invalidate()
+}
+
+// release lets go of the arguments, and of a copy that is too large to be kept.
+func (u *sketchAdder) release() {
+	u.elements = nil
+	u.editor.release()
+}
+
+// pfcount is PFCOUNT key [key ...].
+func pfcount(c *Context) {
+	if len(c.Args) > 2 {
+		c.latchFrom(1)
+		registers, _, ok := c.mergeSketches(c.keys)
+		c.Session.Unlatch()
+		if ok {
+			c.integer(registers.estimate())
+		}
+		return
+	}
+	r := &c.sketches.counter
+	*r = sketchCounter{}
+	status := c.Session.Read(c.key(c.Args[1]), 0, r)
+	if c.failed(status) {
+		return
+	}
+	c.countLookup(status)
+	if r.stale {
+		// The estimate is kept in the value. When there is no room for that it is still right.
+		if status = c.Session.RMW(c.key(c.Args[1]), r); status != tsavorite.OutOfMemory && c.failed(status) {
+			return
+		}
+	}
+	if r.problem != "" {
+		c.error(r.problem)
+		return
+	}
+	c.integer(r.estimate)
+}
+
+// sketchCounter returns the number of elements of a HyperLogLog: the estimate that it holds, or a
+// new one, which it then puts there. As a Reader it takes the one that is there.
+type sketchCounter struct {
+	stale    bool // outcome of the Reader: there is none
+	estimate int64
+	problem  string
+}
+
+// Read takes the estimate of the record.
+func (r *sketchCounter) Read(_ uint64, status tsavorite.Status, record tsavorite.Record) {
+	if status != tsavorite.Found {
+		return
+	}
+	if r.problem = sketchProblem(record); r.problem == "" {
+		var fresh bool
+		r.estimate, fresh = sketch(record.Value).cached()
+		r.stale = !fresh
+	}
+}
+
+// Plan makes the estimate; another command may have made it meanwhile, or removed the key.
+func (r *sketchCounter) Plan(current tsavorite.Record, found bool) tsavorite.Plan {
+	r.estimate, r.problem = 0, ""
+	if found {
+		r.problem = sketchProblem(current)
+	}
+	if !found || r.problem != "" {
+		return tsavorite.Plan{Action: tsavorite.Keep}
+	}
+	value := sketch(current.Value)
+	var fresh, ok bool
+	if r.estimate, fresh = value.cached(); fresh {
+		return tsavorite.Plan{Action: tsavorite.Keep}
+	}
+	if r.estimate, ok = value.estimate(); !ok {
+		r.problem = errCorruptSketch
+		return tsavorite.Plan{Action: tsavorite.Keep}
+	}
+	return tsavorite.Plan{Action: tsavorite.Write, Preserve: true, Length: len(value), Metadata: current.Metadata}
+}
+
+// Write puts the estimate into the value.
+func (r *sketchCounter) Write(value []byte, _ tsavorite.Record) { sketch(value).setCached(r.estimate) }
+
+// pfmerge is PFMERGE destination [source ...]. The destination is a source too.
+func pfmerge(c *Context) {
+	c.latchFrom(1)
+	registers, anyDense, ok := c.mergeSketches(c.keys)
+	u := &c.sketches.writer
+	if ok {
+		u.registers, u.dense = registers, anyDense
+		_, ok = c.update(c.Args[1], u)
+		u.editor.release()
+	}
+	c.Session.Unlatch()
+	if ok {
+		c.ok()
+	}
+}
+
+// mergeSketches returns the greatest value of each register over the HyperLogLogs of the latched
+// keys, valid until the next call, and whether any is dense. When ok is false it replied why not.
+func (c *Context) mergeSketches(keys []tsavorite.Key) (registers *sketchRegisters, anyDense, ok bool) {
+	s := &c.sketches
+	if s.merged == nil {
+		s.merged = new(sketchRegisters)
+	}
+	clear(s.merged[:])
+	m := &s.merger
+	*m = sketchMerger{registers: s.merged}
+	for _, key := range keys {
+		status := c.Session.Read(key, 0, m)
+		if c.failed(status) {
+			return nil, false, false
+		}
+		c.countLookup(status)
+		if m.problem != "" {
+			c.error(m.problem)
+			return nil, false, false
+		}
+	}
+	return s.merged, m.anyDense, true
+}
+
+// sketchMerger is a Reader that takes the registers of one HyperLogLog after the other.
+type sketchMerger struct {
+	registers *sketchRegisters
+	anyDense  bool
+	problem   string
+}
+
+// Read takes the registers of one; a missing key has none.
+func (m *sketchMerger) Read(_ uint64, status tsavorite.Status, record tsavorite.Record) {
+	if status != tsavorite.Found {
+		return
+	}
+	if m.problem = sketchProblem(record); m.problem != "" {
+		return
+	}
+	value := sketch(record.Value)
+	m.anyDense = m.anyDense || value.isDense()
+	if !value.mergeInto(m.registers) {
+		m.problem = errCorruptSketch
+	}
+}
+
+// sketchWriter raises the registers of a HyperLogLog, which is valid or missing, to those given.
+type sketchWriter struct {
+	registers *sketchRegisters
+	dense     bool // the result is to be dense
+
+	editor sketchEditor
+}
+
+// Plan makes the new value. Redis raises one register after the other in a sparse one as in a
+// dense one, so that it comes out the same byte for byte.
+func (u *sketchWriter) Plan(current tsavorite.Record, found bool) tsavorite.Plan {
+	e := &u.editor
+	if found {
+		e.load(current.Value)
+	} else {
+		e.create()
+	}
+	if u.dense {
+		e.promote() // the sources were decoded before, this one among them
+	}
+	for index, rank := range u.registers {
+		if rank != 0 {
+			e.raise(index, rank)
+		}
+	}
+	e.bytes.invalidate()
+	return tsavorite.Plan{Action: tsavorite.Write, Preserve: true, Length: len(e.bytes), Metadata: current.Metadata}
+}
+
+// Write puts the new value in place of the old one.
+func (u *sketchWriter) Write(value []byte, _ tsavorite.Record) { copy(value, u.editor.bytes) }
