@@ -1,0 +1,130 @@
+package hlog
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/pyropedb/pyrope/tsavorite/internal/record"
+)
+
+// Room is what WaitRoom reports.
+type Room uint8
+
+// The outcomes of WaitRoom.
+const (
+	RoomMade Room = iota // try again
+	RoomFull             // memory is full and there is nothing to spill to
+	RoomGone             // the device does not take pages, or the log is closed
+)
+
+// WaitRoom blocks until the limit has risen above seen, the value it had when Allocate failed or
+// later. The caller is outside its epoch. The error explains RoomGone.
+// latched says that the caller holds latches that compaction may need.
+func (l *Log) WaitRoom(seen uint64, latched bool) (Room, error) {
+	l.signal()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if latched {
+		l.latchedWaiters++
+		defer func() { l.latchedWaiters-- }()
+	}
+	for l.limit.Load() <= seen {
+		if l.shut {
+			return RoomGone, fmt.Errorf("the log is closed")
+		}
+		if l.err != nil {
+			return RoomGone, l.err
+		}
+		if l.isFullLocked() {
+			return RoomFull, nil
+		}
+		l.room.Wait()
+	}
+	return RoomMade, nil
+}
+
+// isFullLocked says that no room will come soon: there is no device, nothing may be dropped, and
+// compaction has found nothing to gain. When there may be something again it wakes compaction.
+func (l *Log) isFullLocked() bool {
+	switch {
+	case !l.neverReadOnly || l.dropsEvicted || !l.isUsedUp():
+		return false
+	case l.compact == nil:
+		return true
+	}
+	if l.dead >= l.memoryBytes/gainShare {
+		l.full, l.dead = false, 0
+	}
+	if !l.full || time.Now().After(l.until) {
+		l.until, l.wanted = time.Now().Add(retryDelay), true
+		l.compact()
+	}
+	return l.full
+}
+
+// isUsedUp says that every frame is taken and none is on its way to be freed.
+func (l *Log) isUsedUp() bool {
+	return l.begin.Load()&^l.pageMask <= l.closedUntil.Load()
+}
+
+// NeedsCompaction says whether a log without a device has no page left to offer.
+func (l *Log) NeedsCompaction() bool {
+	return l.compact != nil && l.isUsedUp() && l.tail.Load()+l.pageBytes > l.limit.Load()
+}
+
+// gainShare is the part of memory, one in gainShare, that must have died for another round to be worth it.
+const gainShare = 16
+
+// TakeWanted reports whether a round of compaction was asked for since the last one ended.
+func (l *Log) TakeWanted() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	wanted := l.wanted
+	l.wanted = false
+	return wanted
+}
+
+// SetFull says that compaction has nothing to gain: who needs room is refused at once until enough has
+// died or pause is over, and after that until a round has gained something.
+func (l *Log) SetFull(pause time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.full, l.dead, l.wanted, l.until = true, 0, false, time.Now().Add(pause)
+	l.room.Broadcast()
+}
+
+// ClearFull says that there is room.
+func (l *Log) ClearFull() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.full = false
+	l.room.Broadcast()
+}
+
+// HasLatchedWaiters reports whether somebody who holds latches waits for room.
+func (l *Log) HasLatchedWaiters() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.latchedWaiters > 0
+}
+
+// AddDead counts bytes of records that died.
+func (l *Log) AddDead(bytes uint64) {
+	if l.compact == nil {
+		return
+	}
+	l.mu.Lock()
+	l.dead += bytes
+	l.mu.Unlock()
+}
+
+// AwaitRecycled blocks until the pager has freed the pages below until, which begin has passed. The
+// caller is outside its epoch.
+func (l *Log) AwaitRecycled(until record.Address) {
+	l.signal()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.closedUntil.Load() < uint64(until) && !l.shut {
+		l.room.Wait()
+	}
+}
