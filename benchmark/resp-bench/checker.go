@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// checker compares the values that a batch returns with the values of its keys, piece by piece. It
+// checker is a reply.Checker: it compares the values that a batch returns with the values of its keys, piece by piece. It
 // belongs to one thread and is told of each reply by the scanner.
 type checker struct {
 	keys     keyspace
@@ -23,8 +23,8 @@ type checker struct {
 // startBatch names the keys whose values come next, in order.
 func (c *checker) startBatch(numbers []uint64) { c.numbers = numbers }
 
-// begin starts a value of length bytes.
-func (c *checker) begin(length int) {
+// Begin starts a value of length bytes.
+func (c *checker) Begin(length int) {
 	c.place, c.right = 0, false
 	if len(c.numbers) == 0 {
 		c.note("a value more than keys were asked for")
@@ -37,8 +37,8 @@ func (c *checker) begin(length int) {
 	}
 }
 
-// compare takes the next piece of the value or of its CRLF.
-func (c *checker) compare(piece []byte) {
+// Compare takes the next piece of the value or of its CRLF.
+func (c *checker) Compare(piece []byte) {
 	if c.right && !bytes.Equal(piece, c.expected[c.place:c.place+len(piece)]) {
 		c.right = false
 		c.note("%q at byte %d instead of %q", piece, c.place, c.expected[c.place:c.place+len(piece)])
@@ -46,8 +46,8 @@ func (c *checker) compare(piece []byte) {
 	c.place += len(piece)
 }
 
-// end ends a value.
-func (c *checker) end() {
+// End ends a value.
+func (c *checker) End() {
 	c.checked++
 	if !c.right {
 		c.mismatches++
@@ -55,15 +55,15 @@ func (c *checker) end() {
 	c.next()
 }
 
-// skipNil takes a nil in the place of a value.
-func (c *checker) skipNil() {
+// SkipNil takes a nil in the place of a value.
+func (c *checker) SkipNil() {
 	c.checked++
 	c.nils++
 	c.next()
 }
 
-// skipError takes an error in the place of a value; the scanner has counted it.
-func (c *checker) skipError() { c.next() }
+// SkipError takes an error in the place of a value; the scanner has counted it.
+func (c *checker) SkipError() { c.next() }
 
 // next goes on to the next key.
 func (c *checker) next() {

@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/pyropedb/pyrope/benchmark/reply"
 )
 
 // checkStream scans a stream as the reply to reads of keys 7, 8 and 9, in pieces.
@@ -10,11 +12,11 @@ func checkStream(t *testing.T, stream string, piece int) *checker {
 	t.Helper()
 	c := &checker{keys: keyspace{dbSize: 10, keyLength: 3, valueLength: 20}}
 	c.startBatch([]uint64{7, 8, 9})
-	r := replies{check: c}
-	r.expect(3)
+	r := reply.Scanner{Check: c}
+	r.Expect(3)
 	for len(stream) > 0 {
 		n := min(piece, len(stream))
-		if err := r.feed([]byte(stream[:n])); err != nil {
+		if err := r.Feed([]byte(stream[:n])); err != nil {
 			t.Fatal(err)
 		}
 		stream = stream[n:]

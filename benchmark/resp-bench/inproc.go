@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/pyropedb/pyrope/benchmark/reply"
 	"github.com/pyropedb/pyrope/server"
 	"github.com/pyropedb/pyrope/server/config"
 )
@@ -14,15 +15,15 @@ import (
 type inProc struct{ client *server.Client }
 
 // exchange implements link.
-func (l inProc) exchange(request []byte, r *replies) error {
+func (l inProc) exchange(request []byte, r *reply.Scanner) error {
 	received, err := l.client.Send(request)
 	if err != nil {
 		return fmt.Errorf("cannot send requests: %w", err)
 	}
-	if err := r.feed(received); err != nil {
+	if err := r.Feed(received); err != nil {
 		return err
 	}
-	if !r.complete() {
+	if !r.Complete() {
 		return errors.New("cannot read replies: the embedded server has answered fewer requests than it got")
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/pyropedb/pyrope/benchmark/reply"
 	"github.com/pyropedb/pyrope/server"
 	"github.com/pyropedb/pyrope/server/config"
 )
@@ -61,11 +62,11 @@ func TestInProcessExchangeAllocatesNothing(t *testing.T) {
 	}
 	defer l.Close()
 	request := b.keys.appendBatch(nil, opGet, 512, func(i int) uint64 { return uint64(i) })
-	var r replies
+	var r reply.Scanner
 	if n := testing.AllocsPerRun(100, func() {
-		r.expect(512)
-		if err := l.exchange(request, &r); err != nil || r.nils != 0 {
-			t.Fatal(err, r.nils)
+		r.Expect(512)
+		if err := l.exchange(request, &r); err != nil || r.Nils != 0 {
+			t.Fatal(err, r.Nils)
 		}
 	}); n != 0 {
 		t.Errorf("%v allocations an exchange, want none", n)

@@ -6,12 +6,14 @@ import (
 	"net"
 	"strconv"
 	"time"
+
+	"github.com/pyropedb/pyrope/benchmark/reply"
 )
 
 // link carries batches to a server and replies back. It belongs to one goroutine.
 type link interface {
 	// exchange sends request and feeds r until all the replies that r expects are complete.
-	exchange(request []byte, r *replies) error
+	exchange(request []byte, r *reply.Scanner) error
 	// interruptBy makes an exchange fail that is not over by the deadline. Any goroutine may call it.
 	interruptBy(deadline time.Time)
 	Close() error
@@ -61,7 +63,7 @@ func (c *lightClient) writeLarge() {
 }
 
 // exchange implements link.
-func (c *lightClient) exchange(request []byte, r *replies) error {
+func (c *lightClient) exchange(request []byte, r *reply.Scanner) error {
 	if len(request) > inlineWriteBytes {
 		c.large <- request
 		drained := c.drain(r)
@@ -77,13 +79,13 @@ func (c *lightClient) exchange(request []byte, r *replies) error {
 }
 
 // drain reads until r is complete.
-func (c *lightClient) drain(r *replies) error {
-	for !r.complete() {
+func (c *lightClient) drain(r *reply.Scanner) error {
+	for !r.Complete() {
 		n, err := c.conn.Read(c.received)
-		if feedErr := r.feed(c.received[:n]); feedErr != nil {
+		if feedErr := r.Feed(c.received[:n]); feedErr != nil {
 			return feedErr
 		}
-		if err != nil && !r.complete() {
+		if err != nil && !r.Complete() {
 			return fmt.Errorf("cannot read replies: %w", err)
 		}
 	}
@@ -115,15 +117,15 @@ func command(l link, arguments ...string) (int64, error) {
 		request = append(request, argument...)
 		request = append(request, '\r', '\n')
 	}
-	var r replies
-	r.expect(1)
+	var r reply.Scanner
+	r.Expect(1)
 	if err := l.exchange(request, &r); err != nil {
 		return 0, err
 	}
-	if r.errors > 0 {
-		return 0, fmt.Errorf("the server answers %s with %q", arguments[0], r.firstError)
+	if r.Errors > 0 {
+		return 0, fmt.Errorf("the server answers %s with %q", arguments[0], r.FirstError)
 	}
-	return r.number, nil
+	return r.Number, nil
 }
 
 // joinHostPort writes an address to dial.

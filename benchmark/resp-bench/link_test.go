@@ -6,11 +6,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/pyropedb/pyrope/benchmark/reply"
 )
 
-// answerEvery starts a server that answers every requestBytes bytes it reads with reply, and that
+// answerEvery starts a server that answers every requestBytes bytes it reads with answer, and that
 // does not read while its replies are not taken.
-func answerEvery(t *testing.T, requestBytes int, reply []byte) string {
+func answerEvery(t *testing.T, requestBytes int, answer []byte) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -28,7 +30,7 @@ func answerEvery(t *testing.T, requestBytes int, reply []byte) string {
 			if _, err := io.ReadFull(conn, in); err != nil {
 				return
 			}
-			if _, err := conn.Write(reply); err != nil {
+			if _, err := conn.Write(answer); err != nil {
 				return
 			}
 		}
@@ -39,15 +41,15 @@ func answerEvery(t *testing.T, requestBytes int, reply []byte) string {
 func TestLargeBatchDoesNotDeadlock(t *testing.T) {
 	// Requests and replies of 32 MiB each way are more than the kernel holds.
 	const requests, size = 512, 64 << 10
-	reply := []byte("$65536\r\n" + strings.Repeat("v", size) + "\r\n")
-	l, err := dialLight(answerEvery(t, size, reply), "")
+	answer := []byte("$65536\r\n" + strings.Repeat("v", size) + "\r\n")
+	l, err := dialLight(answerEvery(t, size, answer), "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
 	l.interruptBy(time.Now().Add(20 * time.Second))
-	var r replies
-	r.expect(requests)
+	var r reply.Scanner
+	r.Expect(requests)
 	if err := l.exchange(make([]byte, requests*size), &r); err != nil {
 		t.Fatal(err)
 	}
@@ -60,9 +62,9 @@ func TestExchangeAllocatesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		request := make([]byte, size)
-		var r replies
+		var r reply.Scanner
 		if n := testing.AllocsPerRun(200, func() {
-			r.expect(100)
+			r.Expect(100)
 			if err := l.exchange(request, &r); err != nil {
 				t.Fatal(err)
 			}
@@ -89,8 +91,8 @@ func TestBrokenConnectionIsReported(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var r replies
-		r.expect(1)
+		var r reply.Scanner
+		r.Expect(1)
 		if err := l.exchange(make([]byte, size), &r); err == nil {
 			t.Errorf("a request of %d bytes on a closed connection succeeds", size)
 		}
@@ -106,8 +108,8 @@ func TestInterruptByEndsAnExchange(t *testing.T) {
 	}
 	defer l.Close()
 	l.interruptBy(time.Now().Add(50 * time.Millisecond))
-	var r replies
-	r.expect(2)
+	var r reply.Scanner
+	r.Expect(2)
 	if err := l.exchange(make([]byte, 100), &r); err == nil {
 		t.Error("an exchange whose replies never come succeeds")
 	}

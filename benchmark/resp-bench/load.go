@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pyropedb/pyrope/benchmark/reply"
 	"github.com/pyropedb/pyrope/benchmark/report"
 )
 
@@ -93,7 +94,7 @@ type loader struct {
 	next, end uint64
 	loaded    uint64
 	request   []byte
-	replies   replies
+	replies   reply.Scanner
 	err       error
 }
 
@@ -101,12 +102,12 @@ type loader struct {
 func (l *loader) run() error {
 	for l.next < l.end && !l.failed.Load() && !l.bench.interrupted.Load() {
 		count := l.buildBatch()
-		l.replies.expect(l.op.repliesPerBatch(count))
+		l.replies.Expect(l.op.repliesPerBatch(count))
 		if err := l.link.exchange(l.request, &l.replies); err != nil {
 			return err
 		}
-		if l.replies.errors > 0 {
-			return fmt.Errorf("%d error replies to %s; the first is %q", l.replies.errors, l.op, l.replies.firstError)
+		if l.replies.Errors > 0 {
+			return fmt.Errorf("%d error replies to %s; the first is %q", l.replies.Errors, l.op, l.replies.FirstError)
 		}
 		l.loaded += uint64(count)
 	}

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/pyropedb/pyrope/benchmark/program"
+	"github.com/pyropedb/pyrope/benchmark/reply"
 	"github.com/pyropedb/pyrope/benchmark/report"
 )
 
@@ -29,7 +30,7 @@ func (b *bench) verifyAll() error {
 	for i := range verifiers {
 		v := &verifiers[i]
 		*v = verifier{bench: b, link: links[i], failed: &failed, checker: checker{keys: b.keys}}
-		v.replies.check = &v.checker
+		v.replies.Check = &v.checker
 		v.next, v.end = share(b.options.DBSize, threads, uint64(i))
 		group.Go(func() {
 			if v.err = v.run(); v.err != nil {
@@ -66,7 +67,7 @@ type verifier struct {
 	next, end uint64
 	request   []byte
 	numbers   []uint64
-	replies   replies
+	replies   reply.Scanner
 	checker   checker
 	err       error
 }
@@ -81,12 +82,12 @@ func (v *verifier) run() error {
 		}
 		v.request = v.bench.keys.appendBatch(v.request[:0], op, len(v.numbers), func(i int) uint64 { return v.numbers[i] })
 		v.checker.startBatch(v.numbers)
-		v.replies.expect(op.repliesPerBatch(len(v.numbers)))
+		v.replies.Expect(op.repliesPerBatch(len(v.numbers)))
 		if err := v.link.exchange(v.request, &v.replies); err != nil {
 			return err
 		}
-		if v.replies.errors > 0 {
-			return fmt.Errorf("%d error replies to %s; the first is %q", v.replies.errors, op, v.replies.firstError)
+		if v.replies.Errors > 0 {
+			return fmt.Errorf("%d error replies to %s; the first is %q", v.replies.Errors, op, v.replies.FirstError)
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pyropedb/pyrope/benchmark/reply"
 	"github.com/pyropedb/pyrope/benchmark/workload"
 )
 
@@ -40,7 +41,7 @@ type worker struct {
 	control *runControl
 	link    link
 	random  workload.Random
-	replies replies
+	replies reply.Scanner
 	checker *checker
 	batches uint64
 	err     error
@@ -59,7 +60,7 @@ func (w *worker) run() {
 		if w.checker != nil {
 			w.checker.startBatch(next.numbers)
 		}
-		w.replies.expect(next.replies)
+		w.replies.Expect(next.replies)
 		if w.err = w.link.exchange(next.request, &w.replies); w.err != nil {
 			w.control.stop.Store(true)
 			return
@@ -84,7 +85,7 @@ func (b *bench) measure(batches []batch, batchSize, threads int) (measurement, e
 		w := &worker{control: control, link: links[i], random: workload.NewRandom(requestSeed, uint64(i)+1)}
 		if b.options.Verify {
 			w.checker = &checker{keys: b.keys}
-			w.replies.check = w.checker
+			w.replies.Check = w.checker
 		}
 		workers[i] = w
 		group.Go(func() {
@@ -139,11 +140,11 @@ func collect(workers []*worker, elapsed time.Duration) (measurement, error) {
 			failure = w.err
 		}
 		m.batches += w.batches
-		m.bytes += w.replies.bytes
-		m.nils += w.replies.nils
-		m.errors += w.replies.errors
+		m.bytes += w.replies.Bytes
+		m.nils += w.replies.Nils
+		m.errors += w.replies.Errors
 		if m.firstError == "" {
-			m.firstError = w.replies.firstError
+			m.firstError = w.replies.FirstError
 		}
 		if w.checker != nil {
 			m.addChecks(w.checker)
