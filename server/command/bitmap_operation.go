@@ -166,9 +166,7 @@ func (b *bitCombiner) usesOthers() bool {
 func (b *bitCombiner) finish() []byte {
 	switch b.operator {
 	case bitNot:
-		for i := range b.result {
-			b.result[i] = ^b.result[i]
-		}
+		combineWords(b.result, b.result, bitNot)
 	case bitDiffOne: // the others without X
 		combineWords(b.others, b.result, bitDiff)
 		b.result, b.others = b.others, b.result
@@ -212,6 +210,8 @@ func combineWord(x, y uint64, operator bitOperator) uint64 {
 		return x | y
 	case bitXor:
 		return x ^ y
+	case bitNot:
+		return ^x
 	}
 	return x &^ y // bitDiff
 }

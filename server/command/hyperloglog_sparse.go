@@ -3,7 +3,17 @@ package command
 // sketchEditor holds a copy of a HyperLogLog that is being changed, dense or sparse.
 type sketchEditor struct {
 	bytes sketch
+	near  runPlace // where find may begin for registers from near.first on; runs in front of it are unchanged
 }
+
+// runPlace is where a run of a sparse HyperLogLog begins.
+type runPlace struct {
+	at       int // in the bytes
+	previous int // the run before it; the same place for the first run
+	first    int // its first register
+}
+
+var firstRun = runPlace{at: sketchHeaderBytes, previous: sketchHeaderBytes}
 
 // sparseMaxBytes is the length from which a sparse HyperLogLog becomes dense, Redis's
 // hll-sparse-max-bytes.
@@ -15,10 +25,14 @@ func (e *sketchEditor) create() {
 	e.bytes = append(e.bytes, sparseEncoding, 0, 0, 0)
 	e.bytes = append(e.bytes, make([]byte, sketchHeaderBytes-sketchEstimateAt)...)
 	e.bytes = appendZeros(e.bytes, registerCount)
+	e.near = firstRun
 }
 
 // load copies one.
-func (e *sketchEditor) load(value []byte) { e.bytes = append(e.bytes[:0], value...) }
+func (e *sketchEditor) load(value []byte) {
+	e.bytes = append(e.bytes[:0], value...)
+	e.near = firstRun
+}
 
 // release gives the copy back if it is too large to be kept.
 func (e *sketchEditor) release() {
@@ -27,8 +41,8 @@ func (e *sketchEditor) release() {
 	}
 }
 
-// raise gives a register a value unless it has a greater one. changed tells whether it did; ok is
-// false, and nothing changed, when the runs are found to be wrong.
+// raise gives a register a value unless it has a greater one. changed tells whether it did, so that
+// the estimate is out of date; ok is false, and nothing changed, when the runs are found to be wrong.
 func (e *sketchEditor) raise(index int, value byte) (changed, ok bool) {
 	if e.bytes.isDense() {
 		return e.bytes.raise(index, value), true
@@ -36,19 +50,21 @@ func (e *sketchEditor) raise(index int, value byte) (changed, ok bool) {
 	if value > sparseValueMax {
 		return e.raiseDense(index, value)
 	}
-	previous, at, first := e.find(index)
-	if at >= len(e.bytes) {
+	place := e.find(index)
+	if place.at >= len(e.bytes) {
 		return false, false
 	}
-	r := e.bytes.runAt(at)
+	r := e.bytes.runAt(place.at)
 	if r.value >= value {
 		return false, true
 	}
-	if !e.replace(at, r, split(r, index-first, value)) {
+	if !e.replace(place.at, r, split(r, index-place.first, value)) {
 		return e.raiseDense(index, value)
 	}
-	e.join(previous)
-	e.bytes.invalidate()
+	e.join(place.previous)
+	if place.at == e.near.at {
+		e.near = firstRun // it may have been joined to the run before it
+	}
 	return true, true
 }
 
@@ -77,19 +93,23 @@ func (e *sketchEditor) promote() bool {
 	return true
 }
 
-// find returns where the run with a register is, where the one before it is (the same place for
-// the first run), and the run's first register. at is the end, or behind it, if there is none.
-func (e *sketchEditor) find(index int) (previous, at, first int) {
-	previous, at = sketchHeaderBytes, sketchHeaderBytes
-	for at < len(e.bytes) {
-		r := e.bytes.runAt(at)
-		if index < first+r.length {
+// find returns the run with a register; it is at the end, or behind it, if there is none. The run
+// before it, which a change may be joined to, is where the next search begins, so that registers
+// in rising order, as PFMERGE has them, do not begin at the first run each time.
+func (e *sketchEditor) find(index int) runPlace {
+	if index < e.near.first {
+		e.near = firstRun
+	}
+	place := e.near
+	for place.at < len(e.bytes) {
+		r := e.bytes.runAt(place.at)
+		if index < place.first+r.length {
 			break
 		}
-		previous, at = at, at+r.size
-		first += r.length
+		e.near = place
+		place = runPlace{at: place.at + r.size, previous: place.at, first: place.first + r.length}
 	}
-	return previous, at, first
+	return place
 }
 
 // pieces are the runs that take the place of one: up to five bytes.
@@ -129,14 +149,14 @@ func (e *sketchEditor) replace(at int, old run, p pieces) bool {
 	if growth > 0 && len(e.bytes)+growth > sparseMaxBytes {
 		return false
 	}
-	length := len(e.bytes) + growth
+	next, end := at+old.size, len(e.bytes)
 	if growth > 0 {
 		e.bytes = append(e.bytes, p.bytes[:growth]...) // any bytes: they are overwritten
 	}
-	if next := at + old.size; next < len(e.bytes) {
-		copy(e.bytes[next+growth:length], e.bytes[next:])
+	if next < end { // a far zero without its second byte reaches beyond the end
+		copy(e.bytes[next+growth:], e.bytes[next:end])
 	}
-	e.bytes = e.bytes[:length]
+	e.bytes = e.bytes[:end+growth]
 	copy(e.bytes[at:], p.bytes[:p.size])
 	return true
 }
