@@ -24,9 +24,14 @@ func (c *Context) passGate() {
 			return
 		}
 		c.inside.Store(false)
-		g.mu.Lock() // until who is alone is done
-		g.mu.Unlock()
+		g.wait()
 	}
+}
+
+// wait returns when who is alone now is done.
+func (g *gate) wait() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 }
 
 // alone runs do while no context carries out a command. The caller must be outside, see

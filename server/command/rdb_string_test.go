@@ -177,7 +177,7 @@ func FuzzParseDump(f *testing.F) {
 			if len(value) > lzfMostExpansion*len(dump) {
 				t.Fatalf("%d bytes became %d", len(dump), len(value))
 			}
-			again, problem := parseDump(appendDump(nil, value, new(lzfTable)))
+			again, problem := parseDump(appendDump(nil, value, &table))
 			if problem != "" || !bytes.Equal(again, value) {
 				t.Fatalf("%q is read as %q, and its dump as %q: %s", dump, value, again, problem)
 			}

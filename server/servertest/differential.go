@@ -108,7 +108,7 @@ func (c *Comparison) receive(t *testing.T, client *Client, words []string) (resp
 
 func needsQuestions(words []string) bool {
 	name := strings.ToUpper(words[0])
-	return name == "RANDOMKEY" || name == "SCAN" || name == "DBSIZE"
+	return name == "RANDOMKEY" || name == "SCAN" || name == "DBSIZE" || name == "DUMP"
 }
 
 // compare says what is wrong with two replies that are not the same bytes, or "" if they may differ so.
@@ -119,6 +119,10 @@ func (c *Comparison) compare(words []string, tested, reference resp.Value) (prob
 	switch strings.ToUpper(words[0]) {
 	case "TTL", "EXPIRETIME":
 		return compareTimes(tested.Integer*1000, reference.Integer*1000)
+	case "DUMP":
+		return c.compareDumps(tested, reference)
+	case "OBJECT":
+		return compareInspections(words, tested, reference)
 	case "PTTL", "PEXPIRETIME":
 		return compareTimes(tested.Integer, reference.Integer)
 	case "KEYS":
