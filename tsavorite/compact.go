@@ -144,9 +144,11 @@ func (s *Store) compactRound(session *Session) {
 		if seen >= s.log.MemoryBytes() {
 			started, seen, gained = time.Now(), 0, 0
 		}
+		s.compactMu.Lock()
 		session.Enter()
 		moved, err := session.compactLog(until)
 		session.Leave()
+		s.compactMu.Unlock()
 		if err != nil && !s.bear(err) {
 			return
 		}
@@ -172,4 +174,35 @@ func (s *Store) bear(err error) bool {
 	}
 	s.log.SetFull(busyPause)
 	return false
+}
+
+// compactLatched makes room for a session that holds latches: compaction by another session would have to wait
+// for them. It returns false when that gains nothing, or meets a latch of yet another session.
+func (s *Session) compactLatched(seen uint64) bool {
+	s.suspend()
+	defer s.resume()
+	for pages := s.log.MemoryBytes() / s.store.options.PageBytes; pages > 0 && s.log.Limit() <= seen; pages-- {
+		until := s.log.PageEnd(s.log.Begin())
+		if until > s.log.Tail() {
+			return false
+		}
+		if err := s.compactOnce(until); err != nil {
+			return false
+		}
+		s.log.AwaitRecycled(until)
+	}
+	return s.log.Limit() > seen
+}
+
+// compactOnce compacts one page in the midst of another operation. The session is outside its epoch.
+func (s *Session) compactOnce(until record.Address) error {
+	s.store.compactMu.Lock()
+	defer s.store.compactMu.Unlock()
+	hasty := s.hasty
+	s.hasty = true
+	s.epoch.Enter()
+	_, err := s.compactLog(until)
+	s.epoch.Leave()
+	s.hasty = hasty
+	return err
 }

@@ -243,6 +243,9 @@ func (s *Session) walk(f *found, head record.Address, key Key) {
 // waitForRoom waits until the log may have room again. It returns Found to try again, or the status to
 // answer with. Called unlatched, unless by Latch.
 func (s *Session) waitForRoom(seen uint64) Status {
+	if len(s.held) != 0 && s.store.compacts() && s.compactLatched(seen) {
+		return Found
+	}
 	s.suspend()
 	room, err := s.log.WaitRoom(seen, len(s.held) != 0)
 	s.resume()

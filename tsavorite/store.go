@@ -27,6 +27,7 @@ type Store struct {
 
 	grow       chan struct{} // capacity 1: wakes the grower
 	compact    chan struct{} // capacity 1: wakes the compactor
+	compactMu  sync.Mutex    // held while a page is compacted
 	stop       chan struct{}
 	background sync.WaitGroup
 
