@@ -189,6 +189,13 @@ func findBit(value []byte, start, end int, bit byte) int {
 		}
 		at++
 	}
+	for ; at+32 <= last+1; at += 32 { // 32 bytes at a time, as long as none is wanted
+		part := value[at : at+32 : at+32]
+		if (binary.LittleEndian.Uint64(part)^invert)|(binary.LittleEndian.Uint64(part[8:])^invert)|
+			(binary.LittleEndian.Uint64(part[16:])^invert)|(binary.LittleEndian.Uint64(part[24:])^invert) != 0 {
+			break
+		}
+	}
 	for ; at+8 <= last+1; at += 8 {
 		if word := binary.BigEndian.Uint64(value[at:]) ^ invert; word != 0 {
 			return min(at*8+bits.LeadingZeros64(word), end)

@@ -95,6 +95,8 @@ func TestDeviceErrorsAreReplies(t *testing.T) {
 	for _, line := range []string{
 		"GET k", "MGET k", "STRLEN k", "GETRANGE k 0 1", "EXISTS k", "TYPE k", "TTL k", "GETEX k EX 10", "GETDEL k", "SET k v NX",
 		"GETSET k v", "APPEND k x", "SETRANGE k 1 x", "INCR k", "INCRBYFLOAT k 1", "DEL k", "EXPIRE k 10", "PERSIST k", "MSETNX k 1 l 2",
+		"SETBIT k 1 1", "GETBIT k 1", "BITCOUNT k", "BITPOS k 1", "BITOP AND d l k", "BITFIELD k SET u8 0 1", "BITFIELD_RO k GET u8 0",
+		"PFADD k a", "PFCOUNT k", "PFCOUNT l k", "PFMERGE d k",
 	} {
 		serve(t, c, client, request("SET", "k", "1"))
 		chill()

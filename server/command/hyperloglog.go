@@ -273,7 +273,8 @@ func (m *sketchMerger) Read(_ uint64, status tsavorite.Status, record tsavorite.
 	}
 }
 
-// sketchWriter raises the registers of a HyperLogLog, which is valid or missing, to those given.
+// sketchWriter raises the registers of a HyperLogLog, which is valid or missing, to those given,
+// none of which is below its own.
 type sketchWriter struct {
 	registers *sketchRegisters
 	dense     bool // the result is to be dense
@@ -281,8 +282,8 @@ type sketchWriter struct {
 	editor sketchEditor
 }
 
-// Plan makes the new value. Redis raises one register after the other in a sparse one as in a
-// dense one, so that it comes out the same byte for byte.
+// Plan makes the new value. A sparse one comes out as Redis's only if its registers are raised one
+// after the other, as Redis does; it may become dense on the way.
 func (u *sketchWriter) Plan(current tsavorite.Record, found bool) tsavorite.Plan {
 	e := &u.editor
 	if found {
@@ -293,13 +294,21 @@ func (u *sketchWriter) Plan(current tsavorite.Record, found bool) tsavorite.Plan
 	if u.dense {
 		e.promote() // the sources were decoded before, this one among them
 	}
-	for index, rank := range u.registers {
-		if rank != 0 {
-			e.raise(index, rank)
-		}
+	if e.bytes.isDense() {
+		u.registers.pack(e.bytes[sketchHeaderBytes:])
+	} else {
+		u.raiseEach()
 	}
 	e.bytes.invalidate()
 	return tsavorite.Plan{Action: tsavorite.Write, Preserve: true, Length: len(e.bytes), Metadata: current.Metadata}
+}
+
+func (u *sketchWriter) raiseEach() {
+	for index, value := range u.registers {
+		if value != 0 {
+			u.editor.raise(index, value)
+		}
+	}
 }
 
 // Write puts the new value in place of the old one.

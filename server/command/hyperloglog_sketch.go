@@ -133,9 +133,7 @@ func (s sketch) runAt(at int) run {
 // stops where they are not.
 func (s sketch) mergeInto(registers *sketchRegisters) bool {
 	if s.isDense() {
-		for index := range registers {
-			registers[index] = max(registers[index], s.register(index))
-		}
+		registers.raiseTo(s[sketchHeaderBytes:])
 		return true
 	}
 	index := 0
@@ -153,4 +151,27 @@ func (s sketch) mergeInto(registers *sketchRegisters) bool {
 		index += r.length
 	}
 	return index == registerCount
+}
+
+// raiseTo raises the registers to packed ones: four in three bytes.
+func (r *sketchRegisters) raiseTo(packed []byte) {
+	for index := 0; index < registerCount; index += 4 {
+		four := uint32(packed[0]) | uint32(packed[1])<<8 | uint32(packed[2])<<16
+		packed = packed[3:]
+		to := r[index : index+4 : index+4]
+		to[0] = max(to[0], byte(four&registerMax))
+		to[1] = max(to[1], byte(four>>6&registerMax))
+		to[2] = max(to[2], byte(four>>12&registerMax))
+		to[3] = max(to[3], byte(four>>18&registerMax))
+	}
+}
+
+// pack writes the registers as a dense sketch has them.
+func (r *sketchRegisters) pack(dst []byte) {
+	for index := 0; index < registerCount; index += 4 {
+		from := r[index : index+4 : index+4]
+		four := uint32(from[0]) | uint32(from[1])<<6 | uint32(from[2])<<12 | uint32(from[3])<<18
+		dst[0], dst[1], dst[2] = byte(four), byte(four>>8), byte(four>>16)
+		dst = dst[3:]
+	}
 }

@@ -87,9 +87,7 @@ func (e *sketchEditor) promote() bool {
 	}
 	e.bytes = append(e.bytes[:sketchHeaderBytes], make([]byte, denseSketchBytes-sketchHeaderBytes)...)
 	e.bytes[sketchEncodingAt] = denseEncoding
-	for index, value := range registers {
-		e.bytes.raise(index, value)
-	}
+	registers.pack(e.bytes[sketchHeaderBytes:])
 	return true
 }
 
@@ -102,15 +100,30 @@ func (e *sketchEditor) find(index int) runPlace {
 	}
 	place := e.near
 	for place.at < len(e.bytes) {
-		r := e.bytes.runAt(place.at)
-		if index < place.first+r.length {
+		length, size := int(shortRunLengths[e.bytes[place.at]]), 1
+		if length == 0 {
+			far := e.bytes.runAt(place.at)
+			length, size = far.length, far.size
+		}
+		if index < place.first+length {
 			break
 		}
 		e.near = place
-		place = runPlace{at: place.at + r.size, previous: place.at, first: place.first + r.length}
+		place = runPlace{at: place.at + size, previous: place.at, first: place.first + length}
 	}
 	return place
 }
+
+// shortRunLengths are the lengths of the runs that one byte encodes, by that byte; 0 for far zeros.
+// The search spends its time on them, and the kinds come in no order a processor could foretell.
+var shortRunLengths = func() (lengths [256]uint8) {
+	for b := range lengths {
+		if r := (sketch{byte(b)}).runAt(0); r.size == 1 {
+			lengths[b] = uint8(r.length)
+		}
+	}
+	return lengths
+}()
 
 // pieces are the runs that take the place of one: up to five bytes.
 type pieces struct {
