@@ -24,6 +24,7 @@ import (
 
 // Files is the set of segment files of one device. All methods may be called from any goroutine.
 type Files struct {
+	lock      *os.File // held while the device is open; immutable
 	directory string
 	name      string
 	shift     uint // log2 of the segment size
@@ -52,7 +53,7 @@ type File struct {
 
 // Open returns the segment files of o's directory and name. extraFlags is added when files are
 // opened (O_DIRECT). Of existing files the lowest is where the addresses begin; with o.Fresh they
-// are removed.
+// are removed. The directory belongs to one open device: a second one is refused, in this process or another.
 func Open(o device.Options, extraFlags int) (*Files, error) {
 	o = o.WithDefaults()
 	f := &Files{
@@ -65,8 +66,13 @@ func Open(o device.Options, extraFlags int) (*Files, error) {
 	if err := os.MkdirAll(f.directory, 0o755); err != nil {
 		return nil, fmt.Errorf("cannot make the device's directory: %w", err)
 	}
+	lock, err := lockDirectory(f.directory)
+	if err != nil {
+		return nil, fmt.Errorf("cannot lock the device's directory %s: another server has it open, or it cannot be opened: %w", f.directory, err)
+	}
+	f.lock = lock
 	if err := f.adopt(o.Fresh); err != nil {
-		return nil, err
+		return nil, errors.Join(err, lock.Close())
 	}
 	return f, nil
 }
@@ -305,6 +311,9 @@ func (f *Files) Close() {
 	defer f.mutex.Unlock()
 	for _, file := range f.table {
 		file.Release()
+	}
+	if f.table != nil {
+		_ = f.lock.Close() // which unlocks it
 	}
 	f.table = nil
 }

@@ -215,3 +215,30 @@ func TestClosedFiles(t *testing.T) {
 		}
 	}
 }
+
+// TestOneOwner opens the same directory twice: the second is refused and harms nothing, until the first is closed.
+func TestOneOwner(t *testing.T) {
+	o := device.Options{Directory: t.TempDir(), SegmentSizeBytes: 1 << 20, Fresh: true}
+	first, err := Open(o, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := first.Acquire(0, device.OpWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file.Release()
+	if second, err := Open(o, 0); err == nil {
+		second.Close()
+		t.Fatal("a second owner was let in")
+	}
+	if _, err := os.Stat(filepath.Join(o.Directory, "hlog.0")); err != nil {
+		t.Fatalf("the refused one has removed the first one's segment: %v", err)
+	}
+	first.Close()
+	again, err := Open(o, 0)
+	if err != nil {
+		t.Fatalf("after Close: %v", err)
+	}
+	again.Close()
+}
