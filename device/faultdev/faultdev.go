@@ -113,6 +113,13 @@ func (d *Device) add(f fault) {
 	d.faults = append(d.faults, f)
 }
 
+// Disarm takes back every fault that has not struck yet.
+func (d *Device) Disarm() {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	d.faults = nil
+}
+
 // strikeLocked counts an operation and returns the fault that strikes it, if one does.
 func (d *Device) strikeLocked(o operation) *fault {
 	var struck *fault
