@@ -15,9 +15,13 @@ import (
 	"github.com/pyropedb/pyrope/tsavorite"
 )
 
+// EmbeddedMemory is the memory of a server whose options give none. The program takes more by default: it has
+// the machine to itself.
+const EmbeddedMemory = 64 << 20
+
 // Options says what a Server is. The zero value is a server in memory on a free loopback port.
 type Options struct {
-	// Options are those a command line has.
+	// Options are those a command line has, with the same defaults but for Memory: 0 is EmbeddedMemory.
 	config.Options
 	// Log takes the server's log lines. nil discards them.
 	Log *slog.Logger
@@ -53,6 +57,9 @@ func New(options Options) (*Server, error) {
 	log := options.Log
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
+	}
+	if options.Memory == 0 {
+		options.Memory = EmbeddedMemory
 	}
 	resolved, notes, err := config.Resolve(options.Options, config.MachineMemory())
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 	"syscall"
 
 	"github.com/pyropedb/pyrope/server"
+	"github.com/pyropedb/pyrope/server/config"
 )
 
 // version is set by the linker to what git calls this state of the source; empty in other builds.
@@ -54,6 +55,12 @@ func serve(flags *flags, notes []string, stdout, stderr io.Writer, signals <-cha
 	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level, ReplaceAttr: nameLevels}))
 	for _, note := range notes {
 		log.Warn(note)
+	}
+	if flags.Memory == 0 {
+		var note string
+		if flags.Memory, note = config.DefaultMemory(config.MachineMemory()); note != "" {
+			log.Info(note)
+		}
 	}
 	if !flags.Quiet {
 		fmt.Fprintf(stdout, "Pyrope %s, %s/%s, pid %d\n", programVersion(), runtime.GOOS, runtime.GOARCH, os.Getpid())

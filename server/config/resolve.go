@@ -45,14 +45,12 @@ func (o Options) withDefaults(machine Size) (Options, []string) {
 	var notes []string
 	note := func(format string, values ...any) { notes = append(notes, fmt.Sprintf(format, values...)) }
 
-	budget := machine / 100 * memoryPercent
-	switch {
-	case o.Memory == 0 && machine != 0 && budget < defaultMemory:
-		o.Memory = budget &^ (1<<20 - 1)
-		note("--memory is %s: %d%% of this machine's %s instead of %s", o.Memory, memoryPercent, machine, defaultMemory)
-	case o.Memory == 0:
-		o.Memory = defaultMemory
-	case machine != 0 && o.Memory > budget:
+	if o.Memory == 0 {
+		var why string
+		if o.Memory, why = DefaultMemory(uint64(machine)); why != "" {
+			notes = append(notes, why)
+		}
+	} else if machine != 0 && o.Memory > machine/100*memoryPercent {
 		note("--memory %s is more than %d%% of this machine's %s", o.Memory, memoryPercent, machine)
 	}
 	if o.Page == 0 {
@@ -83,6 +81,18 @@ func (o Options) withDefaults(machine Size) (Options, []string) {
 		note("--device-type %s is ignored without --storage-tier", o.DeviceType)
 	}
 	return o.withPlainDefaults(), notes
+}
+
+// DefaultMemory is what --memory is when it is not given, on a machine of so many bytes (0 where that is
+// unknown), and a note when it is less than it would like to be.
+func DefaultMemory(machineMemory uint64) (memory Size, note string) {
+	machine := Size(machineMemory)
+	budget := machine / 100 * memoryPercent
+	if machine == 0 || budget >= defaultMemory {
+		return defaultMemory, ""
+	}
+	memory = budget &^ (1<<20 - 1)
+	return memory, fmt.Sprintf("--memory is %s: %d%% of this machine's %s instead of %s", memory, memoryPercent, machine, defaultMemory)
 }
 
 // roundIndex rounds an index size down to a power of two and notes it.
