@@ -40,10 +40,11 @@ func (l inProc) Close() error {
 
 // startEmbedded makes a server in this process, prints what it is, and sets connect.
 func (b *bench) startEmbedded() (stop func(), err error) {
-	embedded, err := server.New(server.Options{Options: config.Options{
-		Memory: b.options.Memory,
-		Index:  b.options.Index,
-	}})
+	memory := b.options.Memory
+	if memory == 0 {
+		memory, _ = config.DefaultMemory(config.MachineMemory())
+	}
+	embedded, err := server.New(server.Options{Options: config.Options{Memory: memory, Index: b.options.Index}})
 	if err != nil {
 		return nil, fmt.Errorf("cannot start the embedded server: %w", err)
 	}
