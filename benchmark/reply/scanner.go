@@ -233,3 +233,6 @@ func (r *Scanner) endBulk() {
 		r.Check.End()
 	}
 }
+
+// Outstanding is how many values have yet to end, of those that Expect named.
+func (r *Scanner) Outstanding() int { return r.outstanding }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/pyropedb/pyrope/benchmark/program"
+	"github.com/pyropedb/pyrope/benchmark/report"
 )
 
 // serverWait is how long the program waits for a server that is not there yet.
@@ -20,16 +21,24 @@ type bench struct {
 	output      io.Writer
 	interrupted *atomic.Bool
 	connect     func() (link, error) // set by runAll
+	rows        []row                // results, in the order they were found
 }
 
 // runAll waits for the server or starts the embedded one, loads, verifies, and runs the sweeps.
-func (b *bench) runAll() error {
+func (b *bench) runAll() (err error) {
+	if b.options.Online {
+		b.forceOneMessage()
+	}
 	b.printConfig()
 	stop, err := b.reachServer()
 	if err != nil {
 		return err
 	}
 	defer stop()
+	defer func() { err = errors.Join(err, report.Write(b.options.Files, b.output, "RESP-RESULT-JSON", b.rows)) }()
+	if b.options.Online {
+		return b.runOnline()
+	}
 	loads := b.options.Op.loads() && !b.options.SkipLoad
 	if loads {
 		if err := b.load(); err != nil {
@@ -95,6 +104,7 @@ func (b *bench) sweep() error {
 			}
 			b.printResult(b.options.Op, threads, m.elapsed, m.batches*uint64(size))
 			b.printRemarks(&m)
+			b.rows = append(b.rows, b.offlineRow(size, threads, &m))
 			if m.errors > 0 {
 				return fmt.Errorf("%d error replies to %s; the first is %q", m.errors, b.options.Op, m.firstError)
 			}

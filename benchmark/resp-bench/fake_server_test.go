@@ -107,6 +107,8 @@ func (s *fakeServer) answer(out *bufio.Writer, name string, arguments []string) 
 	case "SET":
 		s.set(arguments[0], arguments[1])
 		out.WriteString("+OK\r\n")
+	case "EXPIRE":
+		out.WriteString(":1\r\n")
 	case "SETEX":
 		s.set(arguments[0], arguments[2])
 		out.WriteString("+OK\r\n")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/alecthomas/kong"
 	"github.com/pyropedb/pyrope/benchmark/program"
+	"github.com/pyropedb/pyrope/benchmark/report"
 	"github.com/pyropedb/pyrope/server/config"
 )
 
@@ -23,13 +24,13 @@ type options struct {
 	Auth       string `short:"a" placeholder:"PASSWORD" help:"Password, sent with AUTH on every connection."`
 
 	Op      operation  `default:"GET" help:"Operation: ${operations}."`
-	Client  clientType `default:"LightClient" help:"LightClient (a TCP socket a thread) or InProc (an embedded server, no sockets)."`
+	Client  clientType `default:"LightClient" help:"LightClient (a TCP socket a thread), InProc (an embedded server, no sockets); online also PipelinedSession (alias GarnetClientSession: --itp operations in flight, each timed by itself) and GoRedis (alias SERedis)."`
 	Threads []int      `short:"t" default:"1,2,4,8,16,32" help:"Thread counts to run with, one after another."`
 	Batch   []int      `name:"batchsize" short:"b" aliases:"pipeline" default:"4096" help:"Batch sizes to run with: commands a pipeline, or keys a command for MGET and MSET."`
 	Runtime int        `default:"15" help:"Seconds a run; 0 only loads (with --skipload: runs --totalops operations), -1 runs until interrupted."`
 	Total   uint64     `name:"totalops" default:"33554432" help:"Operations to prepare, and to run when --runtime is 0."`
 	Zipf    bool       `help:"Choose keys by a Zipf distribution (theta 0.99) rather than uniformly."`
-	TTL     int        `name:"ttl" default:"0" help:"Seconds to live that SETEX gives."`
+	TTL     int        `name:"ttl" default:"0" help:"Seconds to live that SETEX gives; online also SET, by an EXPIRE after it."`
 	Verify  bool       `help:"Read every key once before the runs, and compare every byte of every value that GET or MGET returns; exit with 2 on a difference."`
 
 	DBSize      uint64 `name:"dbsize" default:"1024" help:"Number of keys."`
@@ -38,6 +39,16 @@ type options struct {
 	SkipLoad    bool   `name:"skipload" short:"s" help:"Do not load the keys first."`
 	LoadThreads int    `default:"8" help:"Threads that load."`
 	LSet        bool   `name:"lset" help:"Load with SET rather than MSET."`
+
+	Online     bool        `short:"o" help:"Measure latency: operations of a mix, one by one or --itp at a time, a line of percentiles every 2 seconds."`
+	Workload   []operation `name:"op-workload" default:"GET,SET,DEL" help:"Operations of the mix (online): PING, GET, SET, SETEX, DEL."`
+	Percent    []int       `name:"op-percent" default:"60,30,10" help:"Share of each operation of the mix; the sum is 100."`
+	InFlight   int         `name:"itp" default:"1" help:"Operations in flight per thread (online)."`
+	Pool       bool        `help:"Threads share a pool of connections (online: PipelinedSession, GoRedis)."`
+	ClientHist bool        `name:"client-hist" help:"Print the latencies of every client at the end (online)."`
+	SaveFreq   int         `name:"save-freq" default:"0" hidden:""`
+
+	report.Files
 
 	Index  config.Size `short:"i" default:"1g" help:"Index size of the embedded server (InProc)."`
 	Memory config.Size `default:"0" help:"Log memory of the embedded server (InProc); 0 is the server's default."`
@@ -50,12 +61,20 @@ type clientType string
 const (
 	lightClientType clientType = "LightClient"
 	inProcType      clientType = "InProc"
+	sessionType     clientType = "PipelinedSession"
+	goRedisType     clientType = "GoRedis"
 )
+
+// clientNames are the names that clients go by: their own, and those of what they stand in for.
+var clientNames = map[string]clientType{
+	"LightClient": lightClientType, "InProc": inProcType, "PipelinedSession": sessionType,
+	"GarnetClientSession": sessionType, "GoRedis": goRedisType, "SERedis": goRedisType,
+}
 
 // UnmarshalText sets c from a flag's text, in any case.
 func (c *clientType) UnmarshalText(text []byte) error {
-	for _, known := range []clientType{lightClientType, inProcType} {
-		if strings.EqualFold(string(text), string(known)) {
+	for name, known := range clientNames {
+		if strings.EqualFold(string(text), name) {
 			*c = known
 			return nil
 		}
@@ -98,8 +117,12 @@ func (o *options) Check() error {
 		return errors.New("TTL must be positive for SETEX operations.")
 	case o.Verify && !o.Op.reads():
 		return fmt.Errorf("--verify needs --op GET or MGET (got %s)", o.Op)
+	case o.SaveFreq != 0:
+		return fmt.Errorf("--save-freq is not supported: the server has no SAVE yet (got %d)", o.SaveFreq)
+	case o.Online:
+		return o.checkOnline()
 	}
-	return nil
+	return o.checkOffline()
 }
 
 // keyspace returns the naming of keys and values that the options ask for.

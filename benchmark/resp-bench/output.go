@@ -25,7 +25,7 @@ func (b *bench) printConfig() {
 		name  string
 		value any
 	}{
-		{"benchmarkType", "Offline"},
+		{"benchmarkType", o.benchmarkType()},
 		{"skipLoad", o.SkipLoad},
 		{"DBsize", o.DBSize},
 		{"TotalOps", o.Total},
@@ -44,6 +44,9 @@ func (b *bench) printConfig() {
 	} {
 		b.printf("%s: %v\n", line.name, line.value)
 	}
+	if o.Online {
+		b.printOnlineConfig()
+	}
 	b.printf("----------------------------------\n")
 }
 
@@ -51,6 +54,11 @@ func (b *bench) printConfig() {
 func (b *bench) printResult(op operation, threads int, elapsed time.Duration, ops uint64) {
 	b.printf("\nOperation type: %s\n", op)
 	b.printf("Num threads: %d\n", threads)
+	b.printTotals(elapsed, ops)
+}
+
+// printTotals writes time, operations and rate.
+func (b *bench) printTotals(elapsed time.Duration, ops uint64) {
 	b.printf("[Total time]: %sms for %s ops\n", report.N2(float64(elapsed.Microseconds())/1000), report.N2(float64(ops)))
 	b.printf("[Throughput]: %s ops/sec\n", report.N2(perSecond(ops, elapsed)))
 }

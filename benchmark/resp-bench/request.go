@@ -181,3 +181,13 @@ func extend(dst []byte, n int) []byte {
 	}
 	return append(dst, make([]byte, n)...)
 }
+
+// appendExpire appends an EXPIRE of one key.
+func (k *keyspace) appendExpire(dst []byte, number uint64, seconds int) []byte {
+	dst = append(dst, "*3\r\n$6\r\nEXPIRE\r\n"...)
+	dst = k.appendBulkKey(dst, number)
+	text := strconv.Itoa(seconds)
+	dst = appendHeader(dst, '$', len(text))
+	dst = append(dst, text...)
+	return append(dst, '\r', '\n')
+}
