@@ -27,6 +27,7 @@ type connection struct {
 	random  workload.Random
 	started time.Time
 	fresh   bool // the setup has not been sent
+	busy    bool // a batch is in flight; else what arrives is pushed, and no reply
 	socket
 }
 
@@ -44,7 +45,7 @@ func (c *connection) next() bool {
 		c.unsent = append(append([]byte(nil), r.setup.bytes...), c.batch.bytes...)
 		c.scanner.Expect(r.setup.commands)
 	}
-	c.fresh = false
+	c.fresh, c.busy = false, true
 	c.started = time.Now()
 	return true
 }
@@ -57,9 +58,10 @@ func (c *connection) received(piece []byte) (complete bool, err error) {
 	if c.scanner.Errors > 0 {
 		return false, fmt.Errorf("Error from server: %s", c.scanner.FirstError)
 	}
-	if !c.scanner.Complete() {
+	if !c.busy || !c.scanner.Complete() {
 		return false, nil
 	}
+	c.busy = false
 	c.lane.record(time.Since(c.started), c.batch.commands)
 	return true, nil
 }

@@ -1,7 +1,7 @@
 // Command resp-bench loads a RESP server and measures how many operations a second it carries out.
 //
-// It runs offline: request batches are built beforehand, and each thread sends a batch chosen at
-// random, drains all its replies, and goes on. What a run does is
+// Offline, request batches are built beforehand, and each thread sends a batch chosen at random,
+// drains all its replies, and goes on. What a run does is
 //
 //	options → load (every key, DBSIZE compared) → [verify every key] → for each batch size:
 //	          build batches → for each thread count: run, print [Total time] and [Throughput]
@@ -9,6 +9,12 @@
 // The batches are bytes on the wire; replies are counted by a scanner that looks at headers only,
 // or, with --verify, compared byte for byte with what the key's number says. Nothing is allocated
 // between the first request of a run and the last reply.
+//
+// Online (--online), nothing is loaded or built beforehand: each thread draws operations from a mix,
+// has --itp of them in flight, and records how long they took; a line of percentiles comes every two
+// seconds:
+//
+//	mix → client (link, session, go-redis) → recorder of the thread → tick: line → totals
 //
 // Exit codes: 0 success; 1 the server could not be reached, answered with errors, or holds fewer
 // keys than were loaded; 2 --verify found a wrong or missing value; 64 bad usage.

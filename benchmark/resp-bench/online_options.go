@@ -19,7 +19,6 @@ func (o *options) checkOnline() error {
 		//lint:ignore ST1005 the text is part of the interface
 		return errors.New("Skipload not supported with --online")
 	case o.Op != opGet:
-		//lint:ignore ST1005 the text is part of the interface
 		return errors.New("OpType not supported for online benchmark (defaults to get/set)")
 	case o.Verify:
 		return errors.New("--verify is not supported with --online, which loads nothing")
@@ -41,6 +40,7 @@ func (o *options) checkOnline() error {
 	for _, op := range o.Workload {
 		switch {
 		case !slices.Contains(onlineOperations, op):
+			//lint:ignore ST1005 the text, its punctuation included, is part of the interface
 			return fmt.Errorf("opType: %s benchmark not supported with %s ClientType!", op, o.Client)
 		case op == opSetEx && o.TTL <= 0:
 			//lint:ignore ST1005 the text, its full stop included, is part of the interface
@@ -54,6 +54,7 @@ func (o *options) checkOnline() error {
 func (o *options) checkOffline() error {
 	switch {
 	case o.Client == sessionType || o.Client == goRedisType:
+		//lint:ignore ST1005 the text, its punctuation included, is part of the interface
 		return fmt.Errorf("opType: %s benchmark not supported with %s!", o.Op, o.Client)
 	case o.InFlight != 1:
 		return fmt.Errorf("--itp needs --online (got %d)", o.InFlight)
