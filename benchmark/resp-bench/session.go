@@ -17,8 +17,10 @@ import (
 //
 // Replies come in the order of requests, so pending is a queue.
 type session struct {
-	conn   *lightClient
-	guard  sync.Mutex // of sending and of pending: the queue's order is that of the bytes sent
+	conn    *lightClient
+	sending sync.Mutex // held while bytes are sent, so that the queue's order is theirs; taken before guard
+
+	guard  sync.Mutex // of all below; never held while the network is waited for
 	queue  []pending
 	head   int // the oldest pending operation
 	failed error
@@ -42,6 +44,19 @@ const manyReplies = 1 << 60
 
 // send writes a request of operations that belong to worker.
 func (s *session) send(worker *sessionWorker, request []byte, replies []int) error {
+	s.sending.Lock()
+	defer s.sending.Unlock()
+	if err := s.enqueue(worker, replies); err != nil {
+		return err
+	}
+	if _, err := s.conn.conn.Write(request); err != nil {
+		return wrapWrite(err)
+	}
+	return nil
+}
+
+// enqueue notes what is about to be sent.
+func (s *session) enqueue(worker *sessionWorker, replies []int) error {
 	s.guard.Lock()
 	defer s.guard.Unlock()
 	if s.failed != nil {
@@ -53,9 +68,6 @@ func (s *session) send(worker *sessionWorker, request []byte, replies []int) err
 	now := time.Now()
 	for _, count := range replies {
 		s.queue = append(s.queue, pending{worker, now, count})
-	}
-	if _, err := s.conn.conn.Write(request); err != nil {
-		return wrapWrite(err)
 	}
 	return nil
 }
