@@ -8,8 +8,8 @@ import (
 	"github.com/pyropedb/pyrope/tsavorite/internal/record"
 )
 
-// errBusy says that compaction met a latch that stays busy: a session that holds it by Latch may be waiting
-// for the room that compaction is to make.
+// errBusy says that compaction met a latch that stays busy. It gives up the page for the moment: a session that
+// holds the latch by Latch may be waiting for its turn to compact.
 var errBusy = errors.New("tsavorite: a latch stays busy")
 
 // compactLog moves what is live in [begin, until) to the tail and drops the rest. until is the end of a
@@ -161,10 +161,10 @@ func (s *Store) compactRound(session *Session) {
 	s.log.ClearFull()
 }
 
-// bear decides whether compaction tries a page again after an error. It waits for a busy latch, unless the
-// session that holds it may be waiting for room: then memory counts as full for a moment, so that it gives up.
+// bear decides whether compaction tries a page again after an error: it waits for a busy latch, whose holder does
+// not wait for room.
 func (s *Store) bear(err error) bool {
-	if errors.Is(err, errBusy) && !s.log.HasLatchedWaiters() {
+	if errors.Is(err, errBusy) {
 		select {
 		case <-s.stop:
 			return false
@@ -172,26 +172,23 @@ func (s *Store) bear(err error) bool {
 			return true
 		}
 	}
-	s.log.SetFull(busyPause)
+	s.log.SetFull(minPause)
 	return false
 }
 
-// compactLatched makes room for a session that holds latches: compaction by another session would have to wait
-// for them. It returns false when that gains nothing, or meets a latch of yet another session.
-func (s *Session) compactLatched(seen uint64) bool {
+// compactLatched makes a page of room for a session that holds latches: compaction by another session would
+// have to wait for them. It returns false when a round gains none, or meets a latch of yet another session.
+func (s *Session) compactLatched() bool {
 	s.suspend()
 	defer s.resume()
-	for pages := s.log.MemoryBytes() / s.store.options.PageBytes; pages > 0 && s.log.Limit() <= seen; pages-- {
+	for pages := s.log.MemoryBytes() / s.store.options.PageBytes; pages > 0 && s.log.NeedsCompaction(); pages-- {
 		until := s.log.PageEnd(s.log.Begin())
-		if until > s.log.Tail() {
-			return false
-		}
-		if err := s.compactOnce(until); err != nil {
+		if until > s.log.Tail() || s.compactOnce(until) != nil {
 			return false
 		}
 		s.log.AwaitRecycled(until)
 	}
-	return s.log.Limit() > seen
+	return !s.log.NeedsCompaction()
 }
 
 // compactOnce compacts one page in the midst of another operation. The session is outside its epoch.

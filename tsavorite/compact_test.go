@@ -253,3 +253,23 @@ func TestFullMemoryRefusesAtOnce(t *testing.T) {
 		t.Fatalf("%d writes were refused in a second", refused.Load())
 	}
 }
+
+// TestLatchOnMemoryFullOfLiveRecords writes under latches until memory is full of what is live.
+func TestLatchOnMemoryFullOfLiveRecords(t *testing.T) {
+	_, session := memoryStore(t)
+	value := bytes.Repeat([]byte("v"), 100)
+	for n := 0; ; n += 2 {
+		keys := []tsavorite.Key{compactKey(n), compactKey(n + 1)}
+		session.Enter()
+		session.Latch(keys)
+		first, second := session.Upsert(keys[0], value, tsavorite.Metadata{}), session.Upsert(keys[1], value, tsavorite.Metadata{})
+		session.Unlatch()
+		session.Leave()
+		if first == tsavorite.OutOfMemory || second == tsavorite.OutOfMemory {
+			break
+		}
+		if n > 1000 {
+			t.Fatal("a thousand records of 136 bytes in 64 KiB")
+		}
+	}
+}

@@ -19,7 +19,7 @@ import (
 func (s *Session) Latch(keys []Key) {
 	if seen := s.log.Limit(); s.log.NeedsCompaction() {
 		s.suspend()
-		_, _ = s.log.WaitRoom(seen, false) // full or not: the verbs will tell
+		_, _ = s.log.WaitRoom(seen) // full or not: the verbs will tell
 		s.resume()
 	}
 	for !s.tryLatch(keys) {

@@ -243,11 +243,14 @@ func (s *Session) walk(f *found, head record.Address, key Key) {
 // waitForRoom waits until the log may have room again. It returns Found to try again, or the status to
 // answer with. Called unlatched, unless by Latch.
 func (s *Session) waitForRoom(seen uint64) Status {
-	if len(s.held) != 0 && s.store.compacts() && s.compactLatched(seen) {
-		return Found
+	if len(s.held) != 0 && s.store.compacts() {
+		if s.compactLatched() {
+			return Found
+		}
+		return OutOfMemory // it cannot wait: compaction by others needs its latches
 	}
 	s.suspend()
-	room, err := s.log.WaitRoom(seen, len(s.held) != 0)
+	room, err := s.log.WaitRoom(seen)
 	s.resume()
 	switch room {
 	case hlog.RoomFull:

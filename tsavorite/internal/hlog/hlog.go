@@ -99,16 +99,15 @@ type Log struct {
 	stop chan struct{}
 	gone chan struct{} // closed when the pager has ended
 
-	mu             sync.Mutex
-	room           *sync.Cond // limit rose, or err or closed changed
-	err            error      // last flush error, nil again after a success; guarded by mu
-	truncateErr    error      // the same of the device's truncation; guarded by mu
-	shut           bool       // guarded by mu
-	latchedWaiters int        // callers of WaitRoom that hold latches; guarded by mu
-	full           bool       // compaction found nothing to gain; guarded by mu
-	wanted         bool       // somebody waits for a round of compaction; guarded by mu
-	dead           uint64     // bytes of records that died since then; guarded by mu
-	until          time.Time  // full is not looked at again before; guarded by mu
+	mu          sync.Mutex
+	room        *sync.Cond // limit rose, or err or closed changed
+	err         error      // last flush error, nil again after a success; guarded by mu
+	truncateErr error      // the same of the device's truncation; guarded by mu
+	shut        bool       // guarded by mu
+	full        bool       // compaction found nothing to gain; guarded by mu
+	wanted      bool       // somebody waits for a round of compaction; guarded by mu
+	dead        uint64     // bytes of records that died since then; guarded by mu
+	until       time.Time  // full is not looked at again before; guarded by mu
 }
 
 // New maps the memory and starts the pager.

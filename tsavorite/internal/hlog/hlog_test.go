@@ -190,7 +190,7 @@ func (l *testLog) append(e *epoch.Entry, id uint64, size int) (record.Address, h
 		if at != 0 {
 			return at, hlog.RoomMade, nil
 		}
-		if room, err := l.WaitRoom(seen, false); room != hlog.RoomMade {
+		if room, err := l.WaitRoom(seen); room != hlog.RoomMade {
 			return 0, room, err
 		}
 	}
@@ -516,7 +516,7 @@ func TestCloseWakesWaiters(t *testing.T) {
 	}
 	done := make(chan answer)
 	go func() {
-		room, err := l.WaitRoom(seen, false)
+		room, err := l.WaitRoom(seen)
 		done <- answer{room, err}
 	}()
 	time.Sleep(5 * time.Millisecond)

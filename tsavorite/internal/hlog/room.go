@@ -18,16 +18,12 @@ const (
 )
 
 // WaitRoom blocks until the limit has risen above seen, the value it had when Allocate failed or
-// later. The caller is outside its epoch. The error explains RoomGone.
-// latched says that the caller holds latches that compaction may need.
-func (l *Log) WaitRoom(seen uint64, latched bool) (Room, error) {
+// later. The caller is outside its epoch, and in a log that is compacted holds no latches. The error explains
+// RoomGone.
+func (l *Log) WaitRoom(seen uint64) (Room, error) {
 	l.signal()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if latched {
-		l.latchedWaiters++
-		defer func() { l.latchedWaiters-- }()
-	}
 	for l.limit.Load() <= seen {
 		if l.shut {
 			return RoomGone, fmt.Errorf("the log is closed")
@@ -99,13 +95,6 @@ func (l *Log) ClearFull() {
 	defer l.mu.Unlock()
 	l.full = false
 	l.room.Broadcast()
-}
-
-// HasLatchedWaiters reports whether somebody who holds latches waits for room.
-func (l *Log) HasLatchedWaiters() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.latchedWaiters > 0
 }
 
 // AddDead counts bytes of records that died.
