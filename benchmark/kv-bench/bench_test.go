@@ -20,7 +20,7 @@ import (
 )
 
 // small is a store of a few pages: 20,000 keys of 136 bytes are ten times as much.
-const small = "-n 20000 --page-size 64k --segment-size 256k --log-memory 256k --runsec 0.1 --warmup-sec 0.05 "
+const small = "-n 20000 --page-size 64k --segment-size 256k --log-memory 256k --runsec 0.2 --warmup-sec 0.05 -b 128 "
 
 // runFlags runs the program and returns its exit code, output and error output.
 func runFlags(t *testing.T, flags string) (code int, out, failures string) {

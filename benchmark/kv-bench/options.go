@@ -47,7 +47,7 @@ type options struct {
 	HashPack    float64     `name:"hashpack" default:"2.0" help:"Keys an index bucket; sets the size of the index."`
 	IndexSize   config.Size `default:"0" help:"Size of the index, a power of two; 0 follows --hashpack."`
 	LogMemory   string      `default:"auto" help:"Memory of the log; auto holds all keys if there is enough."`
-	PageSize    config.Size `default:"16MB" help:"Size of a log page."`
+	PageSize    config.Size `default:"0" help:"Size of a log page; 0 is 16m, or less so that --log-memory holds four."`
 	SegmentSize config.Size `default:"1GB" help:"Size of a device segment."`
 
 	DeviceName string `name:"device" default:"default" help:"${devices}."`
@@ -116,11 +116,15 @@ func (o *options) validateStore() error {
 			return fmt.Errorf("--log-memory: %w", err)
 		}
 	}
+	o.fitPage()
 	if n := uint64(o.PageSize); n&(n-1) != 0 || n < tsavorite.MinPageBytes || n > tsavorite.MaxPageBytes {
 		return fmt.Errorf("--page-size is %v; it must be a power of two from %d to %d bytes", o.PageSize, tsavorite.MinPageBytes, tsavorite.MaxPageBytes)
 	}
 	if record := recordBytes(o.ValueSize); record > int(o.PageSize) {
 		return fmt.Errorf("--page-size is %v; a record of --value-size %d takes %d bytes and must fit into a page", o.PageSize, o.ValueSize, record)
+	}
+	if _, err := o.computeSizes(0); err != nil {
+		return err
 	}
 	if o.SegmentSize < o.PageSize {
 		return fmt.Errorf("--segment-size is %v; it must be at least --page-size (%v)", o.SegmentSize, o.PageSize)

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -161,6 +162,7 @@ func TestSizes(t *testing.T) {
 		{"-n 100", 0, 2048, 64 << 20, 136},
 		{"-n 1", 0, 512, 64 << 20, 136},
 		{"-n 2000000 --log-memory 48m", 0, 32 << 20, 48 << 20, 136},
+		{"-n 2000000 --log-memory 16m", 0, 32 << 20, 16 << 20, 136}, // pages of 4 MiB
 		{"-n 2000000", 600 << 20, 32 << 20, 256 << 20, 136},
 		{"-n 2000000", 16 << 20, 32 << 20, 64 << 20, 136},
 		{"-n 1000 -v 8 --page-size 4k", 0, 16 << 10, 64 << 10, 40},
@@ -172,9 +174,8 @@ func TestSizes(t *testing.T) {
 				c.line, c.available, s.indexBytes, s.memoryBytes, recordBytes(o.ValueSize), err, c.index, c.memory, c.recordBytesOfLine)
 		}
 	}
-	for _, line := range []string{"--log-memory 16m", "--log-memory 50m"} {
-		o := parse(t, line)
-		if _, err := o.computeSizes(0); err == nil || !strings.Contains(err.Error(), "a multiple of --page-size (16m) and at least 48m") {
+	for _, line := range []string{"--log-memory 16m --page-size 16m", "--log-memory 50m --page-size 16m"} {
+		if _, err := parseOptions(strings.Fields(line), io.Discard); err == nil || !strings.Contains(err.Error(), "a multiple of --page-size (16m) and at least 48m") {
 			t.Errorf("%s: %v", line, err)
 		}
 	}

@@ -34,6 +34,25 @@ func recordBytes(valueBytes int) int {
 	return recordHeader + keyBytes + (valueBytes+7)&^7
 }
 
+// defaultPageBytes is the size of a page when none is given and --log-memory holds pagesWanted of it.
+const (
+	defaultPageBytes = 16 << 20
+	pagesWanted      = 4
+)
+
+// fitPage chooses the size of a page when none is given.
+func (o *options) fitPage() {
+	if o.PageSize != 0 {
+		return
+	}
+	o.PageSize = defaultPageBytes
+	if memory, err := config.ParseSize(o.LogMemory); err == nil { // not auto
+		for o.PageSize > tsavorite.MinPageBytes && o.PageSize*pagesWanted > memory {
+			o.PageSize /= 2
+		}
+	}
+}
+
 // computeSizes follows the options; availableBytes is the system's free memory, 0 for unknown.
 func (o *options) computeSizes(availableBytes uint64) (sizes, error) {
 	s := sizes{indexBytes: uint64(o.IndexSize)}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/pyropedb/pyrope/device"
 	"github.com/pyropedb/pyrope/device/open"
@@ -127,8 +128,22 @@ func (t *target) close() error {
 	return errors.Join(failures...)
 }
 
-// hasLeftMemory reports whether part of the log has left memory for the device.
-func (t *target) hasLeftMemory() bool { return t.store.Info().HeadAddress > t.first }
+// hasLeftMemory reports whether part of the log has left memory for the device. It waits until the log has come to
+// rest: what was loaded last may still be on its way.
+func (t *target) hasLeftMemory() bool {
+	before := t.store.Info()
+	for {
+		time.Sleep(restInterval)
+		now := t.store.Info()
+		if now.HeadAddress == before.HeadAddress && now.FlushedUntilAddress == before.FlushedUntilAddress {
+			return now.HeadAddress > t.first
+		}
+		before = now
+	}
+}
+
+// restInterval is how long the log must not have moved to be at rest.
+const restInterval = 20 * time.Millisecond
 
 // keepsNothing reports whether what leaves memory is lost.
 func (t *target) keepsNothing() bool { return t.device.Info().Kind == "null" }
