@@ -15,7 +15,7 @@ const (
 	errDumpFormat     = "ERR Bad data format"
 	errLCSType        = "ERR The specified keys must contain string values"
 	errLCSBoth        = "ERR If you want both the length and indexes, please just use IDX."
-	errLCSMemory      = "ERR Insufficient memory, failed allocating transient memory for LCS"
+	errLCSMemory      = "ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len"
 )
 
 // The errors of the commands on etags: the first is Garnet's, which has no code in front.

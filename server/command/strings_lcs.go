@@ -25,7 +25,7 @@ func lcs(c *Context) {
 	if !ok {
 		return
 	}
-	if !options.lengthOnly && !subsequenceFits(len(a), len(b)) {
+	if !subsequenceFits(len(a), len(b)) {
 		c.error(errLCSMemory)
 		return
 	}

@@ -13,12 +13,13 @@ type subsequence struct {
 // commonRun is a stretch that is the same in both texts.
 type commonRun struct{ a, b, length int }
 
-// subsequenceMaxBits bounds the memory of one computation: 512 MB of bits, for texts of 64 KB each.
-const subsequenceMaxBits = 1 << 32
+// subsequenceMaxBytes is Redis's bound of the memory for one computation, proto-max-bulk-len: texts of
+// 11,584 bytes each at most. We need a thirty-second of it, but refuse what Redis refuses.
+const subsequenceMaxBytes = 512 << 20
 
-// subsequenceFits reports whether the way back of two texts of these lengths may be remembered.
+// subsequenceFits reports whether Redis would compare two texts of these lengths.
 func subsequenceFits(a, b int) bool {
-	return uint64(a+1)*uint64(b+64) <= subsequenceMaxBits
+	return uint64(a+1)*uint64(b+1)*4 <= subsequenceMaxBytes
 }
 
 // compute finds the length, and with remember what runs and text need.
