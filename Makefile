@@ -10,7 +10,7 @@ SHELL := /bin/bash
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 GO      := CGO_ENABLED=0 go
 BUILD   := $(GO) build -trimpath -buildvcs=false -ldflags "-X main.version=$(VERSION)"
-TIMEOUT := 10m
+TIMEOUT := 20m
 
 # ARGS go to the server in `make run`; FUZZTIME is what each fuzz target gets.
 ARGS     ?=
