@@ -14,6 +14,6 @@
 //
 // A Parser slices requests out of the input without copying; the arguments live as long as the
 // input does. Encoders take a byte slice and return it longer; they are redcon's where redcon has
-// them. The client's end, used by tests, the in-process client and load generators, is ReadReply
-// and SkipReply. Limits and error texts are those of Redis 7.0.
+// them. The client's end, used by tests and the in-process client, is ReadReply. Limits and error
+// texts are those of Redis 7.0.
 package resp

@@ -173,50 +173,6 @@ func replyLine(input []byte) (line []byte, next int, result Result) {
 	return input[1 : end-1], end + 1, Complete
 }
 
-// SkipReply tells where the reply at the start of input ends, without reading its values: for
-// those who only count replies.
-func SkipReply(input []byte) (consumed int, result Result) {
-	position := 0
-	for remaining := int64(1); remaining > 0; remaining-- {
-		if position >= len(input) {
-			return 0, NeedMore
-		}
-		line, next, result := replyLine(input[position:])
-		if result != Complete {
-			return 0, result
-		}
-		mark := input[position]
-		position += next
-		switch mark {
-		case '+', '-', ':', '_', ',', '#', '(':
-			continue
-		case '$', '!', '=', '*', '%', '~', '>', '|':
-		default:
-			return 0, Malformed
-		}
-		number, ok := parseInteger(line)
-		if !ok || number < -1 || number > math.MaxInt32 {
-			return 0, Malformed
-		}
-		switch mark {
-		case '$', '!', '=':
-			if number >= 0 {
-				position += int(number) + 2
-			}
-		case '|':
-			remaining += 2*number + 1
-		case '%':
-			remaining += 2 * number
-		default:
-			remaining += max(number, 0)
-		}
-	}
-	if position > len(input) {
-		return 0, NeedMore
-	}
-	return position, Complete
-}
-
 // IsError tells whether the reply is an error of either form.
 func (v Value) IsError() bool { return v.Kind == Error || v.Kind == BulkError }
 

@@ -44,19 +44,13 @@ func TestReadReplyKinds(t *testing.T) {
 	}
 }
 
-// TestReplyCutEverywhere checks that every prefix of a reply needs more, for both readers.
+// TestReplyCutEverywhere checks that every prefix of a reply needs more.
 func TestReplyCutEverywhere(t *testing.T) {
 	for _, reply := range replies {
 		for cut := range len(reply.wire) {
 			if _, consumed, result := resp.ReadReply([]byte(reply.wire[:cut])); result != resp.NeedMore || consumed != 0 {
 				t.Errorf("ReadReply(%q): got %d, %v", reply.wire[:cut], consumed, result)
 			}
-			if consumed, result := resp.SkipReply([]byte(reply.wire[:cut])); result != resp.NeedMore || consumed != 0 {
-				t.Errorf("SkipReply(%q): got %d, %v", reply.wire[:cut], consumed, result)
-			}
-		}
-		if consumed, result := resp.SkipReply([]byte(reply.wire)); result != resp.Complete || consumed != len(reply.wire) {
-			t.Errorf("SkipReply(%q): got %d, %v", reply.wire, consumed, result)
 		}
 	}
 }
@@ -66,11 +60,6 @@ func TestMalformedReplies(t *testing.T) {
 		"$1\r\nabc", "_x\r\n", ",x\r\n", "*1\r\n?\r\n", "=-1\r\n"} {
 		if _, _, result := resp.ReadReply([]byte(wire)); result != resp.Malformed {
 			t.Errorf("ReadReply(%q): got %v, want Malformed", wire, result)
-		}
-	}
-	for _, wire := range []string{"?\r\n", "\r\n", "+OK\n", "$x\r\n", "$-2\r\n", "*-2\r\n", "*1\r\n?\r\n"} {
-		if _, result := resp.SkipReply([]byte(wire)); result != resp.Malformed {
-			t.Errorf("SkipReply(%q): got %v, want Malformed", wire, result)
 		}
 	}
 	deep := bytes.Repeat([]byte("*1\r\n"), 100_000)
@@ -177,14 +166,9 @@ func TestEncodersDoNotAllocate(t *testing.T) {
 	}); n != 0 {
 		t.Errorf("encoders allocate %v times", n)
 	}
-	dst = resp.AppendArray(dst[:0], 2)
-	dst = resp.AppendOK(resp.AppendBulk(dst, value))
-	if n := testing.AllocsPerRun(100, func() { _, _ = resp.SkipReply(dst) }); n != 0 {
-		t.Errorf("SkipReply allocates %v times", n)
-	}
 }
 
-// FuzzReply checks that the two readers agree where a reply ends.
+// FuzzReply checks that any input is read, refused or waited for within its bounds.
 func FuzzReply(f *testing.F) {
 	for _, reply := range replies {
 		f.Add([]byte(reply.wire))
@@ -195,11 +179,5 @@ func FuzzReply(f *testing.F) {
 			t.Fatalf("consumed %d of %d, %v", consumed, len(input), result)
 		}
 		_ = value.String()
-		if result != resp.Complete {
-			return
-		}
-		if skipped, skip := resp.SkipReply(input); skip != resp.Complete || skipped != consumed {
-			t.Fatalf("ReadReply consumed %d, SkipReply %d, %v", consumed, skipped, skip)
-		}
 	})
 }
