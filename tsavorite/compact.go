@@ -12,7 +12,7 @@ import (
 // holds the latch by Latch may be waiting for its turn to compact.
 var errBusy = errors.New("tsavorite: a latch stays busy")
 
-// compactLog moves what is live in [begin, until) to the tail and drops the rest. until is the end of a
+// compactLog moves what is live in [begin, until) to the tail and drops the rest, in a store without a device. until is the end of a
 // page below the tail's. It returns how far that moved the tail; on an error nothing was dropped.
 func (s *Session) compactLog(until record.Address) (moved uint64, err error) {
 	// Whoever is inside an epoch now may be writing a record below until, and may have an older idea of the
@@ -35,18 +35,12 @@ func (s *Session) compactLog(until record.Address) (moved uint64, err error) {
 	return moved, nil
 }
 
-// moveCandidates moves the live ones among the gathered records.
+// moveCandidates moves the live ones among the gathered records. All of them lie in memory.
 func (s *Session) moveCandidates() (moved uint64, err error) {
 	defer s.dropCandidates()
 	for i := range s.scan.candidates {
-		candidate := &s.scan.candidates[i]
-		r, err := s.confirm(candidate)
-		if err == nil && !r.IsNone() {
-			var bytes uint64
-			bytes, err = s.moveToTail(candidate)
-			moved += bytes
-		}
-		if err != nil {
+		bytes, err := s.moveToTail(&s.scan.candidates[i])
+		if moved += bytes; err != nil {
 			return moved, err
 		}
 	}
@@ -54,30 +48,19 @@ func (s *Session) moveCandidates() (moved uint64, err error) {
 }
 
 // moveToTail copies a record that was its key's newest to the tail, unless a newer one has come
-// meanwhile. A record in memory is copied as it is now: it may have been changed in place. It returns how
+// meanwhile. It copies the record as it is now: it may have been changed in place since. It returns how
 // many bytes that took, with what was left of a page that the record did not fit.
 func (s *Session) moveToTail(c *candidate) (uint64, error) {
-	from := s.scan.copyOf(c)
-	key := Key{from.Namespace(), from.Key()}
+	gathered := s.scan.copyOf(c)
+	key := Key{gathered.Namespace(), gathered.Key()}
 	hash := hashOf(key)
-	chain := c.address
-	if c.check != nil {
-		chain = c.check.chain
-	}
 	for {
 		w := writer{compacting: true}
 		if w.start(s, hash, key); w.bucket == nil {
 			return 0, errBusy
 		}
-		switch {
-		case w.record.IsNone() && w.disk == chain:
-		case !w.record.IsNone() && w.address == c.address:
-			from = w.record
-		default:
-			w.end()
-			return 0, nil
-		}
-		if from.IsDead(s.now) {
+		from := w.record
+		if from.IsNone() || w.address != c.address || from.IsDead(s.now) {
 			w.end()
 			return 0, nil
 		}

@@ -15,7 +15,8 @@ import (
 // meanwhile does the session start over.
 //
 // In a store without a device that has run full, Latch first waits for the compaction it may need: once it
-// holds latches, compaction does not wait for them, and verbs answer OutOfMemory.
+// holds latches, compaction by others gives way to them, and a verb that needs room compacts by itself. When two
+// sessions with latches need room at the same moment, one is in the other's way and its verb answers OutOfMemory.
 func (s *Session) Latch(keys []Key) {
 	if seen := s.log.Limit(); s.log.NeedsCompaction() {
 		s.suspend()

@@ -531,7 +531,7 @@ func TestLatchedTransfersKeepTheSum(t *testing.T) {
 	if testing.Short() {
 		steps = 500
 	}
-	for _, settings := range append(concurrentStores(), compactedStore) {
+	for _, settings := range concurrentStores() {
 		t.Run(settings.name, func(t *testing.T) {
 			seed := uint64(time.Now().UnixNano())
 			store := settings.open(t)
