@@ -45,7 +45,8 @@ type Conn struct {
 
 	// mu guards the descriptor against being closed, and its number reused, under a Kill.
 	mu     sync.Mutex
-	closed bool // guarded by mu
+	closed bool   // guarded by mu
+	pushes []byte // guarded by mu; see Push
 
 	lastInteraction atomic.Int64 // nanoseconds since the server's start
 	bytesIn         atomic.Uint64
@@ -53,6 +54,7 @@ type Conn struct {
 	inputBytes      atomic.Int64
 	inputCapacity   atomic.Int64
 	outputBytes     atomic.Int64
+	pushedBytes     atomic.Int64 // the length of pushes
 }
 
 // NewInMemory returns a connection without a socket, for a client in the same process: the caller
@@ -91,7 +93,7 @@ func (c *Conn) InputBytes() int { return int(c.inputBytes.Load()) }
 func (c *Conn) InputCapacity() int { return int(c.inputCapacity.Load()) }
 
 // OutputBytes is the length of the output the peer has not taken yet. Any goroutine.
-func (c *Conn) OutputBytes() int { return int(c.outputBytes.Load()) }
+func (c *Conn) OutputBytes() int { return int(c.outputBytes.Load() + c.pushedBytes.Load()) }
 
 // OutputFull tells Serve to stop between two requests, so that what it has appended can be sent.
 func (c *Conn) OutputFull() bool { return len(c.Out) >= c.fullAt }

@@ -39,4 +39,6 @@
 //	    one over the hard bound is dropped.
 //	N8  Handler.Open comes before the first Serve and Handler.Closed after the last, each once.
 //	N9  After Server.Close returned, no goroutine of the package runs and no descriptor is open.
+//	N10 What is pushed to a connection is in Out before its next Serve, and is sent though none comes:
+//	    whoever fills an empty mailbox wakes the owner, and whoever attaches a connection looks again.
 package network

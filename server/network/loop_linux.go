@@ -23,6 +23,7 @@ type loop struct {
 	wake        int // descriptor of the eventfd that ends a wait
 	listeners   []*loopListener
 	connections atomic.Int32 // attached or detached; what new connections are spread by
+	pushed      pushQueue
 }
 
 // Marks in the Pad field of an event. Those of connections are the low 31 bits of their ID, so
@@ -127,6 +128,7 @@ func (l *loop) run(r *runner) {
 			}
 		}
 		l.sendDeferred(r)
+		l.sendPushed(r)
 	}
 	l.finish(r)
 	l.server.putRunner(r)
@@ -290,6 +292,9 @@ func (l *loop) attach(r *runner, c *Conn) {
 		// From here on the connection belongs to the loop, unless it cannot be watched.
 		if err := l.watch(syscall.EPOLL_CTL_ADD, c.socket.descriptor, events, mark); err == nil {
 			l.server.mu.Unlock()
+			if c.pushedBytes.Load() > 0 {
+				l.requestPush(c) // the loop may have met it while it was detached
+			}
 			return
 		}
 		c.detached.Store(true)

@@ -32,6 +32,9 @@ func (c *Conn) send(data []byte) (int, error) { return c.sendStream(data) }
 
 func (c *Conn) interrupt() { _ = c.stream.Close() }
 
+// wakeOwner makes the owner look into the mailbox. Any goroutine.
+func (c *Conn) wakeOwner() { _ = c.stream.SetReadDeadline(time.Now()) }
+
 func (c *Conn) closeSocket() { _ = c.stream.Close() }
 
 // prepareListener leaves socket options to package net.

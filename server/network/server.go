@@ -224,6 +224,7 @@ func (s *Server) newConn(remote, local string) *Conn {
 func (s *Server) closeConn(c *Conn) {
 	c.mu.Lock()
 	c.closed = true
+	c.forgetPushesLocked()
 	c.closeSocket()
 	c.mu.Unlock()
 	c.input, c.Out = nil, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"os"
 	"time"
 )
 
@@ -70,8 +71,18 @@ func (s *Server) serveStream(c *Conn) {
 	alive := c.flush(r)
 	s.putRunner(r)
 	for alive && !c.over() && !c.killed.Load() && !s.closing.Load() {
+		if c.pushedBytes.Load() > 0 {
+			r = s.takeRunner()
+			alive = r.sendPushes(c)
+			s.putRunner(r)
+			continue
+		}
 		c.growStreamInput(len(r.in))
 		n, err := c.stream.Read(c.input[len(c.input):cap(c.input)])
+		if errors.Is(err, os.ErrDeadlineExceeded) && !s.closing.Load() {
+			// A push woke it. If the server closes now, the loop's condition sees it.
+			err = c.stream.SetReadDeadline(time.Time{})
+		}
 		c.endOfInput = err != nil
 		if n == 0 {
 			continue

@@ -1,0 +1,58 @@
+package network
+
+import (
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// pushQueue names the connections of a loop whose mailboxes want to be emptied.
+type pushQueue struct {
+	pending atomic.Bool // whether conns may have some: what a loop looks at once a turn
+	mu      sync.Mutex
+	conns   []*Conn // guarded by mu
+}
+
+// wakeOwner makes the owner look into the mailbox. Any goroutine.
+func (c *Conn) wakeOwner() {
+	if c.stream != nil {
+		_ = c.stream.SetReadDeadline(time.Now()) // fails only if the connection is gone
+		return
+	}
+	c.socket.loop.requestPush(c)
+}
+
+// requestPush queues a connection, and wakes the loop for the first one.
+func (l *loop) requestPush(c *Conn) {
+	q := &l.pushed
+	q.mu.Lock()
+	q.conns = append(q.conns, c)
+	first := len(q.conns) == 1
+	q.pending.Store(true)
+	q.mu.Unlock()
+	if first {
+		// It fails only when the counter is full, and then the loop is awake.
+		_, _ = syscall.Write(l.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0})
+	}
+}
+
+// sendPushed empties the mailboxes that are queued. A connection that is detached is left to who
+// serves it: attach looks for pushes once the loop owns it again.
+func (l *loop) sendPushed(r *runner) {
+	q := &l.pushed
+	if !q.pending.Load() {
+		return
+	}
+	q.mu.Lock()
+	conns := q.conns
+	q.conns = nil
+	q.pending.Store(false)
+	q.mu.Unlock()
+	for _, c := range conns {
+		// None is left when the connection is closed, or was served meanwhile.
+		if !c.detached.Load() && c.pushedBytes.Load() > 0 {
+			l.settle(r, c, r.sendPushes(c))
+		}
+	}
+}
