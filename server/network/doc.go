@@ -18,9 +18,10 @@
 // replies are written once all connections that were ready together have been served, or before the
 // loop is handed off.
 //
-// On Linux plain TCP and unix sockets are served by a few such loops. Everywhere else, and on
-// Linux when Options.Goroutines is set, each connection has a goroutine of its own, which may
-// block as it likes: handOff does nothing there. Both paths drive the same Handler.
+// On Linux plain TCP and unix sockets are served by a few such loops. Everywhere else, with TLS, and
+// on Linux when Options.Goroutines is set, each connection has a goroutine of its own, which may
+// block as it likes: handOff does nothing there. Both paths drive the same Handler. A TLS connection is
+// opened (N8) before its handshake, so that peers in a handshake count among the clients.
 //
 // Invariants, cited by code and tests:
 //

@@ -3,6 +3,7 @@ package network_test
 import (
 	"bufio"
 	"bytes"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"os"
@@ -147,6 +148,7 @@ type mode struct {
 	name    string
 	options network.Options
 	unix    bool
+	secure  bool
 }
 
 func modes(t *testing.T) []mode {
@@ -157,6 +159,7 @@ func modes(t *testing.T) []mode {
 		{name: "unix", options: network.Options{Loops: 2}, unix: true},
 		{name: "goroutines", options: network.Options{Goroutines: true}},
 		{name: "goroutines-unix", options: network.Options{Goroutines: true, ReadBufferBytes: 4096}, unix: true},
+		{name: "tls", options: network.Options{}, secure: true},
 	}
 }
 
@@ -170,9 +173,13 @@ func inModes(t *testing.T, adjust func(*network.Options), test func(t *testing.T
 			}
 			goroutines, descriptors := runtime.NumGoroutine(), countDescriptors(t)
 			options := m.options
-			if m.unix {
+			switch {
+			case m.unix:
 				options.UnixSocket = filepath.Join(t.TempDir(), "s")
-			} else {
+			case m.secure:
+				options.TLSAddresses = []string{"127.0.0.1:0"}
+				options.TLS = func() *tls.Config { return serverTLS(t) }
+			default:
 				options.Addresses = []string{"127.0.0.1:0"}
 			}
 			if adjust != nil {
@@ -230,6 +237,14 @@ func eventually(t *testing.T, what string, condition func() bool) {
 	}
 }
 
+// connect opens a connection to the first address of a server, with TLS if that is all it speaks.
+func connect(s *network.Server) (net.Conn, error) {
+	if len(s.Addresses()) == 0 {
+		return tls.Dial("tcp", s.TLSAddresses()[0].String(), &tls.Config{InsecureSkipVerify: true})
+	}
+	return net.Dial(s.Addresses()[0].Network(), s.Addresses()[0].String())
+}
+
 // client is a connection to the server under test.
 type client struct {
 	net.Conn
@@ -239,8 +254,7 @@ type client struct {
 
 func dial(t *testing.T, s *network.Server) *client {
 	t.Helper()
-	address := s.Addresses()[0]
-	conn, err := net.Dial(address.Network(), address.String())
+	conn, err := connect(s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -223,3 +223,20 @@ func (*pong) Serve(c *network.Conn, input []byte) (consumed int) {
 	}
 	return consumed
 }
+
+// TestOptionalAddress listens where it can and leaves out an optional address that the machine does not have.
+func TestOptionalAddress(t *testing.T) {
+	const missing = "203.0.113.7:0" // of a net for documentation
+	s := listen(t, network.Options{Addresses: []string{"127.0.0.1:0", "-" + missing}, Backlog: 7})
+	if len(s.Addresses()) != 1 {
+		t.Errorf("listens on %v", s.Addresses())
+	}
+	for _, addresses := range [][]string{{"127.0.0.1:0", missing}, {"-" + missing}} {
+		if s, err := network.Listen(newLines(), network.Options{Addresses: addresses}); err == nil || !strings.Contains(err.Error(), missing) {
+			t.Errorf("%v: %v, %v", addresses, s, err)
+		}
+	}
+	if _, err := network.Listen(newLines(), network.Options{TLSAddresses: []string{"127.0.0.1:0"}}); err == nil || !strings.Contains(err.Error(), "without a certificate") {
+		t.Errorf("TLS without a certificate: %v", err)
+	}
+}

@@ -3,6 +3,7 @@
 package network
 
 import (
+	"net"
 	"syscall"
 	"time"
 )
@@ -30,14 +31,20 @@ func (r *runner) handOff() {}
 
 func (c *Conn) send(data []byte) (int, error) { return c.sendStream(data) }
 
-func (c *Conn) interrupt() { _ = c.stream.Close() }
+func (c *Conn) interrupt() { c.cutStream() }
 
 // wakeOwner makes the owner look into the mailbox. Any goroutine.
 func (c *Conn) wakeOwner() { _ = c.stream.SetReadDeadline(time.Now()) }
 
-func (c *Conn) closeSocket() { _ = c.stream.Close() }
+func (c *Conn) closeSocket() { c.cutStream() }
 
 // prepareListener leaves socket options to package net.
 func prepareListener(time.Duration) func(network, address string, raw syscall.RawConn) error {
 	return nil
 }
+
+// setListenerKeepAlive does nothing: each connection is told when it is accepted.
+func setListenerKeepAlive(*net.TCPListener, time.Duration) error { return nil }
+
+// setBacklog leaves the system's choice.
+func setBacklog(net.Listener, int) error { return nil }

@@ -3,19 +3,34 @@ package network
 // Options: where to listen, and the bounds on what connections may hold.
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net"
 	"runtime"
+	"strings"
 	"time"
 )
 
 // Options says where a Server listens and how much its connections may hold.
 type Options struct {
 	// Addresses are the TCP addresses to listen on, as host:port. An empty host stands for every
-	// interface, port 0 for any free port. None: no TCP.
+	// interface, port 0 for any free port. One with a "-" before it is left out where the machine has no
+	// such address. None: no TCP.
 	Addresses []string
+	// TLSAddresses are further TCP addresses, on which TLS is spoken: each connection there has a
+	// goroutine of its own. They need TLS.
+	TLSAddresses []string
+	// TLS returns the configuration for the next handshake; it is asked for each connection, so that new
+	// certificates hold from then on. Any goroutine.
+	TLS func() *tls.Config
+	// HandshakeTimeout is how long a peer may take for its TLS handshake. 0: 10 s.
+	HandshakeTimeout time.Duration
+	// HandshakeFailed hears of each connection that ended in its handshake. nil: nobody does. Any goroutine.
+	HandshakeFailed func(remote string, cause error)
+	// Backlog is how many connections may wait to be accepted. 0: what the system allows.
+	Backlog int
 	// UnixSocket is the path of a unix socket to listen on. Empty: none. A socket file left over
 	// from an earlier process is replaced.
 	UnixSocket string
@@ -63,16 +78,24 @@ func (o Options) withDefaults() Options {
 	if o.CloseTimeout == 0 {
 		o.CloseTimeout = 5 * time.Second
 	}
+	if o.HandshakeTimeout == 0 {
+		o.HandshakeTimeout = 10 * time.Second
+	}
 	return o
 }
 
 // Validate says what is wrong with the options, or returns nil.
 func (o Options) Validate() error {
 	var problems []error
-	for _, address := range o.Addresses {
-		if _, _, err := net.SplitHostPort(address); err != nil {
-			problems = append(problems, fmt.Errorf("cannot listen on %q, want host:port: %w", address, err))
+	for _, addresses := range [][]string{o.Addresses, o.TLSAddresses} {
+		for _, address := range addresses {
+			if _, _, err := net.SplitHostPort(strings.TrimPrefix(address, "-")); err != nil {
+				problems = append(problems, fmt.Errorf("cannot listen on %q, want host:port: %w", address, err))
+			}
 		}
+	}
+	if len(o.TLSAddresses) > 0 && o.TLS == nil {
+		problems = append(problems, fmt.Errorf("cannot speak TLS on %s without a certificate", o.TLSAddresses[0]))
 	}
 	if o.Loops < 0 || o.Loops > 1024 {
 		problems = append(problems, fmt.Errorf("cannot run %d event loops, want 0 to 1024", o.Loops))
@@ -85,8 +108,9 @@ func (o Options) Validate() error {
 		problems = append(problems, fmt.Errorf("cannot bound buffers by %d, %d and %d bytes, want 0 or more",
 			o.OutputSoftBytes, o.OutputHardBytes, o.InputHardBytes))
 	}
-	if o.CloseTimeout < 0 {
-		problems = append(problems, fmt.Errorf("cannot close within %v, want 0 or more", o.CloseTimeout))
+	if o.CloseTimeout < 0 || o.HandshakeTimeout < 0 || o.Backlog < 0 {
+		problems = append(problems, fmt.Errorf("cannot close within %v, shake hands within %v, or let %d connections wait, want 0 or more",
+			o.CloseTimeout, o.HandshakeTimeout, o.Backlog))
 	}
 	return errors.Join(problems...)
 }

@@ -110,7 +110,7 @@ func (r *runner) keep(c *Conn, rest []byte, own bool) (alive bool) {
 		c.input = append(r.inputBuffer(len(rest)), rest...)
 	}
 	c.noteInput()
-	return len(c.input) <= r.server.options.InputHardBytes
+	return int64(len(c.input)) <= r.server.inputHardBytes.Load()
 }
 
 // inputBuffer returns an empty buffer with room for size bytes, and not for many more.

@@ -8,8 +8,10 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -20,9 +22,14 @@ type Server struct {
 	started   time.Time
 	addresses []net.Addr
 
-	loops     []*loop
-	table     table // connections of the loops by descriptor
-	listeners []net.Listener
+	loops        []*loop
+	table        table // connections of the loops by descriptor
+	listeners    []net.Listener
+	tlsListeners []net.Listener
+	refusing     atomic.Int32 // connections in a handshake that will only be told why they are refused
+
+	inputHardBytes atomic.Int64
+	keepAlive      atomic.Int64 // nanoseconds
 
 	lastID      atomic.Uint64
 	connections atomic.Int64
@@ -45,17 +52,14 @@ func Listen(handler Handler, options Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{handler: handler, options: options.withDefaults(), started: time.Now(), streams: map[*Conn]struct{}{}}
+	s.inputHardBytes.Store(int64(s.options.InputHardBytes))
+	s.keepAlive.Store(int64(s.options.KeepAlive))
 	if err := s.open(); err != nil {
-		for _, listener := range s.listeners {
-			err = errors.Join(err, listener.Close())
-		}
-		return nil, err
+		return nil, errors.Join(err, s.closeListeners())
 	}
+	s.acceptStreams(s.tlsListeners, true)
 	if options.Goroutines || !loopsSupported {
-		for _, listener := range s.listeners {
-			s.goroutines.Add(1)
-			go s.accept(listener)
-		}
+		s.acceptStreams(s.listeners, false)
 		return s, nil
 	}
 	if err := s.startLoops(); err != nil {
@@ -64,8 +68,40 @@ func Listen(handler Handler, options Options) (*Server, error) {
 	return s, nil
 }
 
-// Addresses are the addresses listened on, in the order of the options, the unix socket last.
+// acceptStreams starts to accept connections that have a goroutine each.
+func (s *Server) acceptStreams(listeners []net.Listener, secure bool) {
+	for _, listener := range listeners {
+		s.goroutines.Add(1)
+		go s.accept(listener, secure)
+	}
+}
+
+// Addresses are the addresses listened on without TLS, in the order of the options, the unix socket last.
 func (s *Server) Addresses() []net.Addr { return s.addresses }
+
+// TLSAddresses are the addresses on which TLS is spoken, in the order of the options.
+func (s *Server) TLSAddresses() []net.Addr {
+	addresses := make([]net.Addr, len(s.tlsListeners))
+	for i, listener := range s.tlsListeners {
+		addresses[i] = listener.Addr()
+	}
+	return addresses
+}
+
+// SetInputHardBytes changes Options.InputHardBytes, which must be above 0, for all connections. Any goroutine.
+func (s *Server) SetInputHardBytes(limit int) { s.inputHardBytes.Store(int64(limit)) }
+
+// SetKeepAlive changes Options.KeepAlive, 0 or less for no probes, for the connections that are yet to come. Any goroutine.
+func (s *Server) SetKeepAlive(idle time.Duration) error {
+	s.keepAlive.Store(int64(idle))
+	var problems []error
+	for _, listener := range append(s.listeners[:len(s.listeners):len(s.listeners)], s.tlsListeners...) {
+		if tcp, ok := listener.(*net.TCPListener); ok {
+			problems = append(problems, setListenerKeepAlive(tcp, idle))
+		}
+	}
+	return errors.Join(problems...)
+}
 
 // NextID returns the number of a new connection; for NewInMemory.
 func (s *Server) NextID() uint64 { return s.lastID.Add(1) }
@@ -86,12 +122,7 @@ func (s *Server) Close() error {
 	s.closing.Store(true)
 	s.mu.Unlock()
 
-	var problems []error
-	for _, listener := range s.listeners {
-		if err := listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
-			problems = append(problems, err)
-		}
-	}
+	problems := []error{s.closeListeners()}
 	s.interruptStreams()
 	problems = append(problems, s.stopLoops())
 	s.mu.Lock()
@@ -115,15 +146,26 @@ func (s *Server) grace() time.Time {
 	return s.closeBy
 }
 
-// open listens on every address.
-func (s *Server) open() error {
-	config := net.ListenConfig{KeepAliveConfig: keepAlive(s.options.KeepAlive), Control: prepareListener(s.options.KeepAlive)}
-	for _, address := range s.options.Addresses {
-		listener, err := config.Listen(noDeadline, tcpNetwork(address), address)
-		if err != nil {
-			return fmt.Errorf("cannot listen on %s: %w", address, err)
+// closeListeners stops accepting.
+func (s *Server) closeListeners() error {
+	var problems []error
+	for _, listener := range append(s.listeners[:len(s.listeners):len(s.listeners)], s.tlsListeners...) {
+		if err := listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+			problems = append(problems, err)
 		}
-		s.listeners = append(s.listeners, listener)
+	}
+	return errors.Join(problems...)
+}
+
+// open listens on every address.
+func (s *Server) open() (err error) {
+	if s.listeners, err = s.listenTCP(s.options.Addresses); err != nil {
+		return err
+	}
+	if s.tlsListeners, err = s.listenTCP(s.options.TLSAddresses); err != nil {
+		return err
+	}
+	for _, listener := range s.listeners {
 		s.addresses = append(s.addresses, listener.Addr())
 	}
 	if path := s.options.UnixSocket; path != "" {
@@ -135,6 +177,36 @@ func (s *Server) open() error {
 		s.addresses = append(s.addresses, listener.Addr())
 	}
 	return nil
+}
+
+// listenTCP listens on addresses and returns what it has opened, also when one fails.
+func (s *Server) listenTCP(addresses []string) (listeners []net.Listener, err error) {
+	// Probes are set on the listening socket, and where that does not pass them on, on each connection.
+	config := net.ListenConfig{KeepAlive: -1, Control: prepareListener(s.options.KeepAlive)}
+	for _, address := range addresses {
+		address, optional := strings.CutPrefix(address, "-")
+		listener, err := config.Listen(noDeadline, tcpNetwork(address), address)
+		if optional && errors.Is(err, syscall.EADDRNOTAVAIL) || unsupportedFamily(err) && len(addresses) > 1 {
+			continue
+		}
+		if err != nil {
+			return listeners, fmt.Errorf("cannot listen on %s: %w", address, err)
+		}
+		listeners = append(listeners, listener)
+		if err := setBacklog(listener, s.options.Backlog); err != nil {
+			return listeners, fmt.Errorf("cannot let %d connections wait at %s: %w", s.options.Backlog, address, err)
+		}
+	}
+	if len(listeners) == 0 && len(addresses) > 0 {
+		return nil, fmt.Errorf("cannot listen on %s: the machine has none of these addresses", strings.Join(addresses, ", "))
+	}
+	return listeners, nil
+}
+
+// unsupportedFamily tells whether a machine has no addresses of this kind at all: with IPv6 switched off,
+// an address of that kind is passed over as long as another can be had, as Redis does.
+func unsupportedFamily(err error) bool {
+	return errors.Is(err, syscall.EAFNOSUPPORT) || errors.Is(err, syscall.EPROTONOSUPPORT)
 }
 
 // tcpNetwork picks the family of an address, so that 0.0.0.0 and :: may both be listened on.

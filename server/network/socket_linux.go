@@ -3,6 +3,7 @@ package network
 // System calls on sockets, for loops and, behind a net.Conn, for streams.
 
 import (
+	"net"
 	"net/netip"
 	"syscall"
 	"time"
@@ -46,7 +47,7 @@ func (c *Conn) send(data []byte) (int, error) {
 // interrupt makes the owner see the end of the stream; called with mu held.
 func (c *Conn) interrupt() {
 	if c.stream != nil {
-		_ = c.stream.Close() // the owner's read reports what this one would
+		c.cutStream() // the owner's read reports what this one would
 		return
 	}
 	_ = syscall.Shutdown(c.socket.descriptor, syscall.SHUT_RDWR) // fails only when the peer was faster
@@ -55,10 +56,36 @@ func (c *Conn) interrupt() {
 // closeSocket closes the descriptor; called with mu held.
 func (c *Conn) closeSocket() {
 	if c.stream != nil {
-		_ = c.stream.Close() // nothing is left to lose
+		c.cutStream()
 		return
 	}
 	_ = syscall.Close(c.socket.descriptor)
+}
+
+// setListenerKeepAlive changes what connections inherit that are yet to be accepted.
+func setListenerKeepAlive(listener *net.TCPListener, idle time.Duration) error {
+	raw, err := listener.SyscallConn()
+	if err != nil {
+		return err
+	}
+	return prepareListener(idle)("", "", raw)
+}
+
+// setBacklog changes how many connections may wait at a socket that listens already; 0 changes nothing.
+func setBacklog(listener net.Listener, backlog int) error {
+	if backlog == 0 {
+		return nil
+	}
+	raw, err := listener.(syscall.Conn).SyscallConn()
+	if err != nil {
+		return err
+	}
+	if controlErr := raw.Control(func(descriptor uintptr) {
+		err = syscall.Listen(int(descriptor), backlog)
+	}); controlErr != nil {
+		return controlErr
+	}
+	return err
 }
 
 // prepareListener sets what accepted sockets inherit, so that accepting costs one call.
@@ -76,10 +103,10 @@ func prepareListener(keepAlive time.Duration) func(network, address string, raw 
 
 func setTCPOptions(descriptor int, keepAlive time.Duration) error {
 	type option struct{ level, name, value int }
-	options := []option{{syscall.IPPROTO_TCP, syscall.TCP_NODELAY, 1}}
+	options := []option{{syscall.IPPROTO_TCP, syscall.TCP_NODELAY, 1}, {syscall.SOL_SOCKET, syscall.SO_KEEPALIVE, 0}}
 	if keepAlive > 0 {
+		options[1].value = 1
 		options = append(options,
-			option{syscall.SOL_SOCKET, syscall.SO_KEEPALIVE, 1},
 			option{syscall.IPPROTO_TCP, syscall.TCP_KEEPIDLE, int(max(keepAlive, time.Second) / time.Second)},
 			option{syscall.IPPROTO_TCP, syscall.TCP_KEEPINTVL, int(keepAliveInterval(keepAlive) / time.Second)},
 			option{syscall.IPPROTO_TCP, syscall.TCP_KEEPCNT, keepAliveCount})

@@ -31,6 +31,20 @@ func TestAcceptedSocketsInheritOptions(t *testing.T) {
 			t.Errorf("option %d/%d: got %d, %v; want %d", o.level, o.name, got, err, o.want)
 		}
 	}
+	for idle, want := range map[time.Duration]int{0: 0, 7 * time.Second: 1} {
+		if err := s.SetKeepAlive(idle); err != nil {
+			t.Fatal(err)
+		}
+		later, err := net.Dial("tcp", s.Addresses()[0].String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = later.Close() }()
+		c := <-opened
+		if got, err := syscall.GetsockoptInt(c.socket.descriptor, syscall.SOL_SOCKET, syscall.SO_KEEPALIVE); err != nil || got != want {
+			t.Errorf("probes after %v: got %d, %v; want %d", idle, got, err, want)
+		}
+	}
 }
 
 // TestConnectionsAreSpread checks that loops get equal shares.

@@ -2,6 +2,7 @@ package network
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"os"
@@ -19,13 +20,16 @@ var noDeadline = context.Background()
 const streamInputBytes = 16 << 10
 
 // accept takes connections from one listener until it is closed.
-func (s *Server) accept(listener net.Listener) {
+func (s *Server) accept(listener net.Listener, secure bool) {
 	defer s.goroutines.Done()
 	for !s.closing.Load() {
 		stream, err := listener.Accept()
 		switch {
 		case err == nil:
-			s.openStream(stream)
+			if tcp, ok := stream.(*net.TCPConn); ok {
+				_ = tcp.SetKeepAliveConfig(keepAlive(time.Duration(s.keepAlive.Load()))) // fails only if it is gone
+			}
+			s.openStream(stream, secure)
 		case errors.Is(err, net.ErrClosed):
 			return
 		default:
@@ -38,9 +42,12 @@ func (s *Server) accept(listener net.Listener) {
 // acceptPause is the wait after a failed accept.
 const acceptPause = 10 * time.Millisecond
 
-func (s *Server) openStream(stream net.Conn) {
+func (s *Server) openStream(stream net.Conn, secure bool) {
 	c := s.newConn(addressText(stream.RemoteAddr(), stream.LocalAddr()), addressText(stream.LocalAddr(), stream.LocalAddr()))
 	c.stream = stream
+	if secure {
+		c.stream = tls.Server(stream, s.options.TLS())
+	}
 	s.handler.Open(c)
 	s.mu.Lock()
 	refused := s.closing.Load()
@@ -67,6 +74,10 @@ func addressText(address, local net.Addr) string {
 // serveStream is the goroutine of one connection.
 func (s *Server) serveStream(c *Conn) {
 	defer s.goroutines.Done()
+	defer s.closeStream(c)
+	if !s.shakeHands(c) {
+		return
+	}
 	r := s.takeRunner()
 	alive := c.flush(r)
 	s.putRunner(r)
@@ -95,10 +106,15 @@ func (s *Server) serveStream(c *Conn) {
 		if rest, alive = r.turn(c, c.input); alive {
 			c.input = c.input[:copy(c.input, rest)]
 			c.noteInput()
-			alive = len(c.input) <= s.options.InputHardBytes
+			alive = int64(len(c.input)) <= s.inputHardBytes.Load()
 		}
 		s.putRunner(r)
 	}
+	s.sayGoodbye(c)
+}
+
+// closeStream ends a connection that has a goroutine.
+func (s *Server) closeStream(c *Conn) {
 	s.mu.Lock()
 	delete(s.streams, c)
 	s.mu.Unlock()
@@ -108,12 +124,27 @@ func (s *Server) serveStream(c *Conn) {
 // sendChunkBytes is how much one write to a stream passes on.
 const sendChunkBytes = 256 << 10
 
+// hardBoundGrace is how long a peer may take for a chunk while more than OutputHardBytes wait behind it.
+const hardBoundGrace = time.Second
+
 // sendStream writes data and waits for the peer to take it. While the server closes, the peer must
-// take each chunk within closeGrace; interruptStreams bounds the write in progress.
+// take each chunk within closeGrace; interruptStreams bounds the write in progress. While the hard bound is
+// passed it must take each within hardBoundGrace.
 func (c *Conn) sendStream(data []byte) (sent int, err error) {
+	bounded := false
 	for sent < len(data) && err == nil {
-		if c.server.closing.Load() {
-			_ = c.stream.SetWriteDeadline(c.server.grace()) // fails only if the write does too
+		rest := len(data) - sent
+		c.outputBytes.Store(int64(rest)) // Write may wait long; who looks on meanwhile sees for what
+		// A deadline that cannot be set is one of a connection whose write fails too.
+		if over := c.OutputHardBytes > 0 && rest > c.OutputHardBytes; over {
+			_ = c.stream.SetWriteDeadline(time.Now().Add(hardBoundGrace))
+			bounded = true
+		} else if bounded {
+			_ = c.stream.SetWriteDeadline(time.Time{})
+			bounded = false
+		}
+		if c.server.closing.Load() { // looked at last: interruptStreams may have set its deadline before ours
+			_ = c.stream.SetWriteDeadline(c.server.grace())
 		}
 		var n int
 		n, err = c.stream.Write(data[sent:min(len(data), sent+sendChunkBytes)])
