@@ -17,7 +17,7 @@ var errBusy = errors.New("tsavorite: a latch stays busy")
 func (s *Session) compactLog(until record.Address) (moved uint64, err error) {
 	// Whoever is inside an epoch now may be writing a record below until, and may have an older idea of the
 	// time; when they have left, every record is whole, and what is dead for this session is dead for all.
-	s.now = s.store.options.Clock()
+	s.now = s.store.now()
 	s.settledTail()
 	c := &s.scan
 	c.dead, c.looked = s.store.droppedNamespaces(), 0

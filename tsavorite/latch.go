@@ -7,7 +7,7 @@ import (
 )
 
 // Latch latches the keys' buckets exclusively, so that the verbs that follow on these keys are one
-// atomic step, also when some of them wait for the device. Unlatch must follow; only these keys may be
+// atomic step, also when some of them wait for the device, and also for checkpoints and the journal (a unit, see BeginUnit). Unlatch must follow; only these keys may be
 // touched in between, and Latch must not be called again.
 //
 // Latches are taken in the order of their buckets, and kept while the session waits for the next one: two
@@ -23,12 +23,14 @@ func (s *Session) Latch(keys []Key) {
 		_, _ = s.log.WaitRoom(seen) // full or not: the verbs will tell
 		s.resume()
 	}
+	s.BeginUnit()
 	for !s.tryLatch(keys) {
 	}
 }
 
 // Unlatch releases what Latch took.
 func (s *Session) Unlatch() {
+	s.EndUnit()
 	s.releaseFirst(len(s.held))
 	s.held = s.held[:0]
 }

@@ -41,6 +41,8 @@ type Options struct {
 	// CopyReadsToTail copies a record that was read from the device to the tail of the log, so that hot
 	// records come back to memory. It pays where reads are skewed; each copy is written to the device again.
 	CopyReadsToTail bool
+	// Journal is told every write. nil is none.
+	Journal Journal
 	// Clock returns the Unix time in milliseconds. nil is the system's clock.
 	Clock func() int64
 }

@@ -86,16 +86,9 @@ func (w *writer) carryOut(u Updater, before Record, alive bool) (status Status, 
 			break
 		}
 		plan.Length = len(before.Value)
-		if w.fits(plan.Length, plan.Metadata) {
-			w.setInPlace(plan.Length, plan.Metadata)
-			break
-		}
-		target, at, failed, retry := w.allocate(plan.Length, record.Pad8(plan.Length), plan.Metadata)
-		if retry || failed != Found {
+		if failed, retry := w.setMetadata(plan, before); retry || failed != Found {
 			return failed, retry
 		}
-		copy(target.Value(), before.Value)
-		w.publish(target, at, false)
 	case Remove:
 		if !alive {
 			break
@@ -110,11 +103,44 @@ func (w *writer) carryOut(u Updater, before Record, alive bool) (status Status, 
 	return status, false
 }
 
+// setMetadata gives the key the planned metadata. The latch is given back only with retry or another status than Found.
+func (w *writer) setMetadata(plan Plan, before Record) (status Status, retry bool) {
+	if w.session.journal != nil {
+		if failed, retry := w.reserveEntry(0); retry || failed != Found {
+			return failed, retry
+		}
+	}
+	if w.fits(plan.Length, plan.Metadata) {
+		w.setInPlace(plan.Length, plan.Metadata)
+	} else {
+		target, at, failed, retry := w.allocate(plan.Length, record.Pad8(plan.Length), plan.Metadata)
+		if retry || failed != Found {
+			return failed, retry
+		}
+		copy(target.Value(), before.Value)
+		w.publish(target, at, false)
+	}
+	if w.entry {
+		w.journalWrite(before.Value, plan.Metadata, 0, 0, true)
+	}
+	return Found, false
+}
+
 // write gives the key the planned value.
 func (w *writer) write(u Updater, plan Plan, before Record, status Status) (Status, bool) {
+	from, until, patch := 0, 0, false
+	if w.session.journal != nil {
+		from, until, patch = plan.changed(len(before.Value), status == Found)
+		if failed, retry := w.reserveEntry(until - from); retry || failed != Found {
+			return failed, retry
+		}
+	}
 	if w.fits(plan.Length, plan.Metadata) {
 		value := w.setInPlace(plan.Length, plan.Metadata)
 		u.Write(value, before)
+		if w.entry {
+			w.journalWrite(value, plan.Metadata, from, until, patch)
+		}
 		w.end()
 		return status, false
 	}
@@ -132,6 +158,9 @@ func (w *writer) write(u Updater, plan Plan, before Record, status Status) (Stat
 	}
 	u.Write(value, before)
 	w.publish(target, at, false)
+	if w.entry {
+		w.journalWrite(value, plan.Metadata, from, until, patch)
+	}
 	w.end()
 	if status == Created {
 		w.session.noteCreated()

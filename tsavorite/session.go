@@ -33,6 +33,13 @@ type Session struct {
 	counters  counters
 	published publishedCounters
 
+	journal   Journal // nil is none
+	replays   bool    // made by NewReplaySession
+	entry     Entry   // scratch
+	journaled uint64  // position behind the last entry
+	unit      unit
+	patch     patcher
+
 	pending pendingReads
 	batch   batch
 	scan    scan
@@ -49,7 +56,7 @@ func (s *Store) NewSession() (*Session, error) {
 
 // makeSession returns a session that the store does not wait for.
 func (s *Store) makeSession() *Session {
-	session := &Session{store: s, log: s.log, index: s.index, epoch: s.epochs.Register()}
+	session := &Session{store: s, log: s.log, index: s.index, epoch: s.epochs.Register(), journal: s.options.Journal}
 	session.pending.init(s.sectorBytes())
 	return session
 }
@@ -62,6 +69,9 @@ func (s *Session) Close() {
 	s.pending.close()
 	s.scan.close()
 	s.epoch.Release()
+	if s.replays {
+		s.store.replaying.Add(-1)
+	}
 	s.store.mu.Lock()
 	s.store.retired.add(s.published.load())
 	delete(s.store.sessions, s)
@@ -75,7 +85,7 @@ func (s *Session) OnBlock(hook func()) { s.onBlock = hook }
 // Enter protects the session, so that verbs may be called, and samples the clock.
 func (s *Session) Enter() {
 	s.epoch.Enter()
-	s.now = s.store.options.Clock()
+	s.now = s.store.now()
 	s.blocked = false
 }
 
@@ -118,7 +128,7 @@ func (s *Session) suspend() {
 func (s *Session) resume() {
 	s.epoch.Enter()
 	if !s.hasty {
-		s.now = s.store.options.Clock()
+		s.now = s.store.now()
 	}
 }
 

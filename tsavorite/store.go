@@ -3,7 +3,9 @@ package tsavorite
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 
 	"github.com/pyropedb/pyrope/device"
 	"github.com/pyropedb/pyrope/tsavorite/internal/epoch"
@@ -12,7 +14,10 @@ import (
 	"github.com/pyropedb/pyrope/tsavorite/internal/record"
 )
 
-// ErrDamaged marks a record on the device that cannot be right; tested with errors.Is.
+// firstVersion is the version of a store that has had no checkpoint.
+const firstVersion = 1
+
+// ErrDamaged marks what was stored and cannot be right; tested with errors.Is.
 var ErrDamaged = errors.New("tsavorite: damaged record")
 
 // Store is the engine: one index, one log, any number of sessions. Its methods may be called from
@@ -22,6 +27,11 @@ type Store struct {
 	epochs  *epoch.Table
 	index   *index.Index
 	log     *hlog.Log
+
+	state     atomic.Uint64 // a storeState; stored by the checkpoint under way
+	unitGate  sync.RWMutex  // units hold it shared; the cut of a checkpoint takes it alone
+	units     atomic.Uint64 // the number of the last unit in the journal; begins anywhere, so that no two runs use the same
+	replaying atomic.Int64  // replay sessions that are open
 
 	cursors issuedCursors
 
@@ -48,6 +58,8 @@ func Open(o Options) (*Store, error) {
 		cursors: issuedCursors{addresses: map[record.Address]struct{}{}},
 		grow:    make(chan struct{}, 1), compact: make(chan struct{}, 1), stop: make(chan struct{}),
 	}
+	s.state.Store(firstVersion << 1)
+	s.units.Store(rand.Uint64() >> 8)
 	var err error
 	if s.index, err = index.New(o.IndexBytes); err != nil {
 		return nil, fmt.Errorf("tsavorite: %w", err)

@@ -67,6 +67,10 @@ type Plan struct {
 	// Preserve asks that the first min(old length, Length) bytes of value already hold the current
 	// value's bytes when Write is called; in place that is free.
 	Preserve bool
+	// Confined, with Preserve, promises that Write changes no byte of the current value outside [From, Until), so that
+	// a journal need not take the others. Bytes beyond the current length count as changed without being named.
+	Confined    bool
+	From, Until uint32
 	// Length is the new value's length in bytes.
 	Length int
 	Metadata

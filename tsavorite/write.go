@@ -13,8 +13,11 @@ type writer struct {
 	table   *index.Table
 	bucket  *index.Bucket
 	found
-	claimed    bool // slot is a claim of this attempt (I3 of package index)
-	compacting bool // may use the log's reserve
+	state      storeState // of the store, loaded under the latch
+	claimed    bool       // slot is a claim of this attempt (I3 of package index)
+	compacting bool       // may use the log's reserve
+	entry      bool       // room for an entry in the journal is set aside: entryBytes
+	entryBytes int
 }
 
 // start latches the key and looks it up.
@@ -23,11 +26,18 @@ func (w *writer) start(s *Session, hash uint64, key Key) {
 	if w.table, w.bucket = s.latchExclusive(hash); w.bucket == nil {
 		return
 	}
+	w.state = storeState(s.store.state.Load())
 	w.found = s.lookup(w.table, w.bucket, hash, key)
 }
 
-// end gives the latch back.
-func (w *writer) end() { w.session.unlatchExclusive(w.table, w.bucket, w.hash) }
+// end gives the latch back, and the room in the journal if it was not used.
+func (w *writer) end() {
+	if w.entry {
+		w.session.journal.Cancel(w.entryBytes)
+		w.entry = false
+	}
+	w.session.unlatchExclusive(w.table, w.bucket, w.hash)
+}
 
 // isLive reports whether the key has a live record in memory.
 func (w *writer) isLive() bool { return !w.record.IsNone() && !w.record.IsDead(w.session.now) }
@@ -166,8 +176,18 @@ func (s *Session) Upsert(key Key, value []byte, m Metadata) Status {
 		case w.record.IsNone() && w.disk != 0:
 			status = Blind
 		}
+		if s.journal != nil {
+			if failed, retry := w.reserveEntry(len(value)); retry {
+				continue
+			} else if failed != Found {
+				return failed
+			}
+		}
 		if w.fits(len(value), m) {
 			copy(w.setInPlace(len(value), m), value)
+			if w.entry {
+				w.journalSet(value, m)
+			}
 			w.end()
 			return status
 		}
@@ -180,6 +200,9 @@ func (s *Session) Upsert(key Key, value []byte, m Metadata) Status {
 		}
 		copy(target.Value(), value)
 		w.publish(target, at, false)
+		if w.entry {
+			w.journalSet(value, m)
+		}
 		w.end()
 		if status != Found {
 			s.noteCreated()
@@ -221,22 +244,28 @@ func (s *Session) Delete(key Key) Status {
 // remove makes the key's newest record a tombstone, in place or at the tail, and gives the latch
 // back, also when it returns another status than Found.
 func (w *writer) remove() (status Status, retry bool) {
-	if w.isMutable() {
-		if !w.record.IsTombstone() {
-			w.session.counters.deadBytes += uint64(w.record.Size())
-		}
-		w.record.SetTombstone(true)
-		w.end()
-		return Found, false
-	}
 	if !w.record.IsNone() && w.record.IsTombstone() {
 		w.end()
 		return Found, false
 	}
-	target, at, status, retry := w.allocate(0, 0, Metadata{})
-	if status == Found && !retry {
-		w.publish(target, at, true)
-		w.end()
+	if w.session.journal != nil {
+		if status, retry := w.reserveEntry(0); retry || status != Found {
+			return status, retry
+		}
 	}
-	return status, retry
+	if w.isMutable() {
+		w.session.counters.deadBytes += uint64(w.record.Size())
+		w.record.SetTombstone(true)
+	} else {
+		target, at, status, retry := w.allocate(0, 0, Metadata{})
+		if retry || status != Found {
+			return status, retry
+		}
+		w.publish(target, at, true)
+	}
+	if w.entry {
+		w.journal(Entry{Effect: EffectDelete})
+	}
+	w.end()
+	return Found, false
 }
