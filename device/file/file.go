@@ -1,10 +1,11 @@
 // Package file is the device for every platform: segment files read with pread and written with
-// pwrite, through the system's page cache, by a few goroutines.
+// pwrite, through the system's page cache. Where the system can say so (Linux), a submitter reads what
+// the page cache holds by itself; the rest is for a few goroutines.
 package file
 
 import (
 	"fmt"
-	"io"
+	"sync/atomic"
 
 	"github.com/pyropedb/pyrope/device"
 	"github.com/pyropedb/pyrope/device/internal/segment"
@@ -21,6 +22,8 @@ type Device struct {
 	info  device.Info
 	files *segment.Files
 	pool  *worker.Pool
+	// mustWait is set once the system or the file system does not know reads that do not wait.
+	mustWait atomic.Bool
 }
 
 // Open opens the segment files in o.Directory. Of the options it uses Directory, FileName, Fresh,
@@ -45,41 +48,8 @@ func Open(o device.Options) (*Device, error) {
 		Kind: kind, Reason: "asked for", SectorSizeBytes: max(o.SectorSizeBytes, 1),
 		SegmentSizeBytes: o.SegmentSizeBytes, InFlightLimit: workers, RingCount: workers,
 	}}
-	d.pool = worker.NewPool(kind, d.info.SectorSizeBytes, workers, d.execute)
+	d.pool = worker.NewPool(kind, d.info.SectorSizeBytes, workers, func() worker.Mover { return &mover{device: d} })
 	return d, nil
-}
-
-// execute carries a request out segment by segment, until one comes short (D3, D4).
-func (d *Device) execute(_ int, r *device.Request) (moved int, err error) {
-	for first := true; first || moved < len(r.Buffer); first = false {
-		address := r.Address + uint64(moved)
-		offset, fit := d.files.Split(address, len(r.Buffer)-moved)
-		n, err := d.move(r.Op, address, offset, r.Buffer[moved:moved+fit])
-		moved += n
-		if err != nil || n < fit {
-			return moved, err
-		}
-	}
-	return moved, nil
-}
-
-// move carries one piece out within its segment.
-func (d *Device) move(op device.Op, address uint64, offset int64, piece []byte) (int, error) {
-	file, err := d.files.Acquire(address, op)
-	if err != nil || file == nil {
-		return 0, err
-	}
-	defer file.Release()
-	if op == device.OpRead {
-		n, err := file.Handle().ReadAt(piece, offset)
-		if err == io.EOF {
-			err = nil
-		}
-		return n, err
-	}
-	n, err := file.Handle().WriteAt(piece, offset)
-	file.MarkDirty()
-	return n, err
 }
 
 // NewQueue returns a queue served by the workers.

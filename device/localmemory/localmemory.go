@@ -2,7 +2,7 @@
 // store could do on an infinitely fast disk, and lets tests run without one.
 //
 // With inline completion a request is a copy within Submit: no lock is shared, no other goroutine
-// is involved. Otherwise a few workers copy, as a disk would complete behind the submitter's back.
+// is involved. Otherwise a few workers share the copying with whoever submits.
 package localmemory
 
 import (
@@ -43,17 +43,33 @@ func Open(o device.Options) (*Device, error) {
 		workers = min(workers, o.ThrottleLimit)
 	}
 	d.info.InFlightLimit, d.info.RingCount = workers, workers
-	guards := make([]*guard, workers)
-	for i := range guards {
-		guards[i] = d.store.newGuard()
-	}
-	d.pool = worker.NewPool(kind, d.info.SectorSizeBytes, workers, func(worker int, r *device.Request) (int, error) {
-		guards[worker].Lock()
-		defer guards[worker].Unlock()
-		return d.store.moveGuarded(r)
+	d.pool = worker.NewPool(kind, d.info.SectorSizeBytes, workers, func() worker.Mover {
+		return &mover{store: d.store, guard: d.store.newGuard()}
 	})
 	return d, nil
 }
+
+// mover copies for one goroutine of the pool.
+type mover struct {
+	store *store
+	guard *guard
+}
+
+// Try implements worker.Mover: a copy waits for nobody.
+func (m *mover) Try(r *device.Request) (moved int, done bool, err error) {
+	moved, err = m.Move(r)
+	return moved, true, err
+}
+
+// Move implements worker.Mover.
+func (m *mover) Move(r *device.Request) (int, error) {
+	m.guard.Lock()
+	defer m.guard.Unlock()
+	return m.store.moveGuarded(r)
+}
+
+// Close implements worker.Mover.
+func (m *mover) Close() { m.store.dropGuard(m.guard) }
 
 // NewQueue returns a queue that copies within Submit, or one served by the workers.
 func (d *Device) NewQueue() (device.Queue, error) {

@@ -190,7 +190,10 @@ func (f *Files) openLocked(file *File, op device.Op) error {
 		flags |= os.O_CREATE
 		f.directoryDirty.Store(true)
 	}
-	handle, err := os.OpenFile(file.path, flags, 0o644)
+	handle, err := os.OpenFile(file.path, flags|noAccessTime, 0o644)
+	if noAccessTime != 0 && errors.Is(err, os.ErrPermission) { // the file is another user's
+		handle, err = os.OpenFile(file.path, flags, 0o644)
+	}
 	if err != nil {
 		return fmt.Errorf("cannot open segment: %w", err)
 	}

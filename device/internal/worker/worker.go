@@ -1,43 +1,57 @@
-// Package worker runs requests on a few goroutines, for devices whose calls block (file) or copy
-// (localmemory):
+// Package worker carries requests out for devices whose calls block (file) or copy (localmemory). A
+// submitter tries its reads itself, which is all that most of them need; what would block goes to a few goroutines:
 //
-//	queue --Submit--> | waiting, one list a pool | --> worker --> done list of the request's queue --Poll-->
+//	queue --Submit--> | fresh | --Try, by the submitter and awake workers--> done list of the request's queue --Poll-->
+//	                      \--would block--> | slow | --Move, by a worker each--> /
 //
-// One lock guards the waiting list, one lock each queue's done list; neither is held during a call.
+// One lock guards fresh and slow, one lock each queue's done list; neither is held during a call.
+// Writes go to slow at once: a page cache that is full makes them wait for the disk.
 package worker
 
 import (
+	"runtime"
 	"sync"
 
 	"github.com/pyropedb/pyrope/device"
-	"github.com/pyropedb/pyrope/device/internal/eventfd"
 	"github.com/pyropedb/pyrope/device/internal/list"
 )
 
-// Execute carries one request out on the worker of that number, from 0: it returns the bytes moved
-// and what went wrong.
-type Execute func(worker int, r *device.Request) (int, error)
+// Mover carries requests out for one goroutine at a time: each worker has one, and each queue.
+type Mover interface {
+	// Try carries a read out if that waits for nobody, and says whether it did.
+	Try(r *device.Request) (moved int, done bool, err error)
+	// Move carries a request out, however long it takes: the bytes moved and what went wrong.
+	Move(r *device.Request) (int, error)
+	// Close frees the mover.
+	Close()
+}
+
+// chunkRequests is how many fresh requests are taken at once, so that locks are paid once a chunk.
+const chunkRequests = 16
 
 // Pool is a set of workers.
 type Pool struct {
 	kind            string
 	sectorSizeBytes int
-	execute         Execute
+	newMover        func() Mover
+	helpers         int // workers that a submitter wakes at most to try with it
 
 	mutex   sync.Mutex
-	ready   sync.Cond     // on mutex: a request waits, or the pool is closed
-	waiting list.Requests // guarded by mutex
+	ready   sync.Cond     // on mutex: something waits, or the pool is closed
+	fresh   list.Requests // nobody has tried; guarded by mutex
+	slow    list.Requests // need Move; guarded by mutex
+	idle    int           // workers that wait for ready; guarded by mutex
+	trying  int           // goroutines with a chunk that may yet fill slow; guarded by mutex
 	closed  bool          // guarded by mutex
 	workers sync.WaitGroup
 }
 
 // NewPool starts count workers. kind and sectorSizeBytes are the device's.
-func NewPool(kind string, sectorSizeBytes, count int, execute Execute) *Pool {
-	p := &Pool{kind: kind, sectorSizeBytes: sectorSizeBytes, execute: execute}
+func NewPool(kind string, sectorSizeBytes, count int, newMover func() Mover) *Pool {
+	p := &Pool{kind: kind, sectorSizeBytes: sectorSizeBytes, newMover: newMover, helpers: min(count, runtime.GOMAXPROCS(0)-1)}
 	p.ready.L = &p.mutex
-	p.workers.Add(count)
-	for i := range count {
-		go p.work(i)
+	for range count {
+		p.workers.Go(p.work)
 	}
 	return p
 }
@@ -51,134 +65,106 @@ func (p *Pool) Close() {
 	p.workers.Wait()
 }
 
-func (p *Pool) work(worker int) {
-	defer p.workers.Done()
+// work is a worker's life: slow requests one by one, else a chunk of fresh ones.
+func (p *Pool) work() {
+	mover := p.newMover()
+	defer mover.Close()
+	var chunk [chunkRequests]*device.Request
 	for {
 		p.mutex.Lock()
-		for p.waiting.Len() == 0 && !p.closed {
+		for p.slow.Len()+p.fresh.Len() == 0 && !(p.closed && p.trying == 0) {
+			p.idle++
 			p.ready.Wait()
+			p.idle--
 		}
-		r := p.waiting.Pop()
+		n := 0
+		if chunk[0] = p.slow.Pop(); chunk[0] == nil {
+			n = p.takeLocked(chunk[:])
+		}
 		p.mutex.Unlock()
-		if r == nil {
+		switch {
+		case n > 0:
+			p.try(mover, chunk[:n])
+		case chunk[0] != nil:
+			p.move(mover, chunk[0])
+			chunk[0].Owner.(*Queue).complete(chunk[:1])
+		default:
 			return
 		}
-		p.carryOut(worker, r)
-		r.Owner.(*Queue).complete(r)
 	}
 }
 
-func (p *Pool) carryOut(worker int, r *device.Request) {
+// takeLocked takes fresh requests, which try must follow.
+func (p *Pool) takeLocked(chunk []*device.Request) int {
+	n := 0
+	for n < len(chunk) && p.fresh.Len() > 0 {
+		chunk[n] = p.fresh.Pop()
+		n++
+	}
+	if n > 0 {
+		p.trying++
+	}
+	return n
+}
+
+// try carries out what can be without waiting, and leaves the rest to the workers.
+func (p *Pool) try(mover Mover, chunk []*device.Request) {
+	var slow list.Requests
+	kept := 0
+	for _, r := range chunk {
+		if p.tried(mover, r) {
+			chunk[kept] = r
+			kept++
+		} else {
+			slow.Push(r)
+		}
+	}
+	for done := chunk[:kept]; len(done) > 0; {
+		n := 1
+		for n < len(done) && done[n].Owner == done[0].Owner {
+			n++
+		}
+		done[0].Owner.(*Queue).complete(done[:n])
+		done = done[n:]
+	}
+	p.mutex.Lock()
+	p.trying--
+	wake := slow.Len()
+	for r := slow.Pop(); r != nil; r = slow.Pop() {
+		p.slow.Push(r)
+	}
+	if p.closed {
+		wake = p.idle
+	}
+	p.wakeLocked(wake)
+	p.mutex.Unlock()
+}
+
+// wakeLocked wakes so many of the workers that are idle.
+func (p *Pool) wakeLocked(count int) {
+	for range min(count, p.idle) {
+		p.ready.Signal()
+	}
+}
+
+// tried says whether r is over.
+func (p *Pool) tried(mover Mover, r *device.Request) (done bool) {
 	err := device.CheckAlignment(r, p.sectorSizeBytes)
-	if err == nil {
-		r.Transferred, err = p.execute(worker, r)
+	if done = err != nil; !done {
+		r.Transferred, done, err = mover.Try(r)
 	}
 	if err != nil {
 		r.Err = device.Errorf(p.kind, r, err)
 	}
+	return done
 }
 
-// NewQueue returns a queue of the pool, or ErrClosed.
-func (p *Pool) NewQueue() (*Queue, error) {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	if p.closed {
-		return nil, device.ErrClosed
+func (p *Pool) move(mover Mover, r *device.Request) {
+	err := device.CheckAlignment(r, p.sectorSizeBytes)
+	if err == nil {
+		r.Transferred, err = mover.Move(r)
 	}
-	q := &Queue{pool: p, inFlight: 0}
-	q.ready.L = &q.mutex
-	q.eventFD = -1
-	return q, nil
-}
-
-// Queue is a device.Queue whose requests go through a pool.
-type Queue struct {
-	pool     *Pool
-	inFlight int  // the submitter's: submitted and not yet handed back
-	closed   bool // the submitter's
-
-	mutex   sync.Mutex
-	ready   sync.Cond     // on mutex: done is not empty
-	done    list.Requests // guarded by mutex
-	eventFD int           // guarded by mutex; -1 until asked for
-}
-
-// complete takes a finished request from a worker.
-func (q *Queue) complete(r *device.Request) {
-	q.mutex.Lock()
-	q.done.Push(r)
-	if q.eventFD >= 0 {
-		eventfd.Signal(q.eventFD)
+	if err != nil {
+		r.Err = device.Errorf(p.kind, r, err)
 	}
-	q.mutex.Unlock()
-	q.ready.Signal()
-}
-
-// Submit hands the batch to the workers.
-func (q *Queue) Submit(batch []*device.Request) {
-	q.inFlight += len(batch)
-	p := q.pool
-	p.mutex.Lock()
-	refused := p.closed || q.closed
-	for _, r := range batch {
-		r.Transferred, r.Err, r.Owner = 0, nil, q
-		if !refused {
-			p.waiting.Push(r)
-		}
-	}
-	p.mutex.Unlock()
-	for _, r := range batch {
-		if refused {
-			r.Err = device.Errorf(p.kind, r, device.ErrClosed)
-			q.complete(r)
-		} else {
-			p.ready.Signal()
-		}
-	}
-}
-
-// Poll hands back finished requests.
-func (q *Queue) Poll(done []*device.Request, wait bool) int {
-	q.mutex.Lock()
-	for wait && q.done.Len() == 0 && q.inFlight > 0 {
-		q.ready.Wait()
-	}
-	n := q.done.PopInto(done)
-	q.mutex.Unlock()
-	q.inFlight -= n
-	return n
-}
-
-// SubmitAndPoll does one after the other.
-func (q *Queue) SubmitAndPoll(batch, done []*device.Request, wait bool) int {
-	q.Submit(batch)
-	return q.Poll(done, wait)
-}
-
-// InFlight counts what Poll has not handed back.
-func (q *Queue) InFlight() int { return q.inFlight }
-
-// EventFD makes the descriptor at the first call.
-func (q *Queue) EventFD() int {
-	q.mutex.Lock()
-	defer q.mutex.Unlock()
-	if q.eventFD < 0 && !q.closed {
-		q.eventFD = eventfd.New()
-	}
-	return q.eventFD
-}
-
-// Close waits for what is in flight.
-func (q *Queue) Close() error {
-	q.mutex.Lock()
-	defer q.mutex.Unlock()
-	for q.done.Len() < q.inFlight {
-		q.ready.Wait()
-	}
-	q.closed = true
-	if q.eventFD >= 0 {
-		eventfd.Close(q.eventFD)
-		q.eventFD = -1
-	}
-	return nil
 }
