@@ -27,7 +27,7 @@ STATICCHECK := bin/tools/staticcheck-$(STATICCHECK_VERSION)
 
 PLATFORMS := linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 
-.PHONY: help build run test check race invariants lint fuzz bench bench-devices bench-ladder soak cross clean
+.PHONY: help build run test check race invariants lint fuzz docs bench bench-devices bench-ladder soak cross clean
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -66,6 +66,9 @@ fuzz: ## Run every fuzz target for FUZZTIME (20s) each
 			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$dir" </dev/null; \
 		done; \
 	done
+
+docs: ## Renew the tables of docs/commands.md
+	$(GO) test -count=1 -run TestPageIsCurrent ./server/command -args -rewrite
 
 bench: build ## Run the Go benchmarks (the programs in bin/ have their own options)
 	$(GO) test -run '^$$' -bench . -benchmem ./...

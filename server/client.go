@@ -44,7 +44,8 @@ func (s *Server) Client() (*Client, error) {
 }
 
 // Send executes the requests in bytes and returns the bytes of their replies, which are valid
-// until the next call. The beginning of a request is kept until its end comes with a later call.
+// until the next call. What was pushed to the client since comes first: messages of its
+// subscriptions. The beginning of a request is kept until its end comes with a later call.
 // After QUIT, or a request that is malformed, the client is closed once the replies are returned.
 func (c *Client) Send(requests []byte) (replies []byte, err error) {
 	if c.conn.Killed() {
@@ -57,7 +58,7 @@ func (c *Client) Send(requests []byte) (replies []byte, err error) {
 		c.pending = append(c.pending, requests...)
 		requests = c.pending
 	}
-	c.conn.Out = c.conn.Out[:0]
+	c.conn.Out = c.conn.AppendPushes(c.conn.Out[:0])
 	for len(requests) > 0 && !c.conn.Closing() {
 		c.conn.NeedBytes = 0
 		consumed := c.worker.Serve(c.conn, requests)

@@ -58,6 +58,7 @@ func (h *handler) introduce(c *network.Conn) *command.Client {
 func (h *handler) Closed(c *network.Conn) {
 	if client, ok := c.State.(*command.Client); ok {
 		h.state.Server.Clients.Remove(client)
+		h.state.Disconnect(client)
 	}
 }
 

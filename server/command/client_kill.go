@@ -5,8 +5,8 @@ type killFilter struct {
 	id           uint64 // 0 for any
 	address      []byte // nil for any
 	localAddress []byte // nil for any
-	nobody       bool   // a type or user was asked for that no client has
-	sparesSelf   bool   // SKIPME
+	kind         clientKind
+	sparesSelf   bool // SKIPME
 }
 
 // clientKill is CLIENT KILL address, or CLIENT KILL option value [option value ...].
@@ -43,7 +43,7 @@ func clientKill(c *Context) {
 
 // selects tells whether the filter matches a client.
 func (f *killFilter) selects(client *Client) bool {
-	return !f.nobody &&
+	return f.kind.has(client) &&
 		(f.id == 0 || f.id == client.ID) &&
 		(f.address == nil || string(f.address) == client.Address) &&
 		(f.localAddress == nil || string(f.localAddress) == client.Local)
@@ -67,11 +67,11 @@ func (c *Context) killFilter() (filter killFilter, ok bool) {
 			}
 			filter.id = uint64(id)
 		case equalFold(option, "type"):
-			isNormal, ok := c.clientType(value)
+			kind, ok := c.clientType(value)
 			if !ok {
 				return filter, false
 			}
-			filter.nobody = filter.nobody || !isNormal
+			filter.kind = kind
 		case equalFold(option, "addr"):
 			filter.address = value
 		case equalFold(option, "laddr"):

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/pyropedb/pyrope/server/pubsub"
 )
 
 // clientInfo is CLIENT INFO.
@@ -20,12 +22,14 @@ func clientList(c *Context) {
 	case len(arguments) == 0:
 		listed = clients.all()
 	case len(arguments) == 2 && equalFold(arguments[0], "type"):
-		isNormal, ok := c.clientType(arguments[1])
+		kind, ok := c.clientType(arguments[1])
 		if !ok {
 			return
 		}
-		if isNormal {
-			listed = clients.all()
+		for _, client := range clients.all() {
+			if kind.has(client) {
+				listed = append(listed, client)
+			}
 		}
 	case len(arguments) >= 2 && equalFold(arguments[0], "id"):
 		for _, argument := range arguments[1:] {
@@ -50,18 +54,38 @@ func clientList(c *Context) {
 	c.verbatim(text.String())
 }
 
-// clientType reads a type of client, or replies with the error. There are normal clients only.
-func (c *Context) clientType(argument []byte) (isNormal, ok bool) {
-	if equalFold(argument, "normal") {
-		return true, true
+// clientKind is a type of client as CLIENT LIST and KILL name it.
+type clientKind uint8
+
+const (
+	anyClient clientKind = iota
+	normalClient
+	listenerClient // subscribed to something
+	noClient       // of a replica or a master: there are none
+)
+
+// has tells whether a client is of the kind.
+func (k clientKind) has(c *Client) bool {
+	switch k {
+	case normalClient:
+		return !c.isListener()
+	case listenerClient:
+		return c.isListener()
 	}
-	for _, name := range []string{"master", "replica", "slave", "pubsub"} {
+	return k == anyClient
+}
+
+// clientType reads a type of client, or replies with the error.
+func (c *Context) clientType(argument []byte) (kind clientKind, ok bool) {
+	for name, kind := range map[string]clientKind{
+		"normal": normalClient, "pubsub": listenerClient, "master": noClient, "replica": noClient, "slave": noClient,
+	} {
 		if equalFold(argument, name) {
-			return false, true
+			return kind, true
 		}
 	}
 	c.errorf(errClientType, echo(argument, echoLimit))
-	return false, false
+	return noClient, false
 }
 
 // line is what CLIENT LIST says of a client, line end included. Any goroutine.
@@ -82,18 +106,19 @@ func (c *Client) line(now time.Time) string {
 		outputs = 1
 	}
 	library, version := c.library()
-	return fmt.Sprintf("id=%d addr=%s laddr=%s fd=-1 name=%s age=%d idle=%d flags=%s db=%d sub=0 psub=0 ssub=0"+
+	return fmt.Sprintf("id=%d addr=%s laddr=%s fd=-1 name=%s age=%d idle=%d flags=%s db=%d sub=%d psub=%d ssub=%d"+
 		" multi=-1 qbuf=%d qbuf-free=%d argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=%d omem=%d tot-mem=%d"+
 		" events=r cmd=%s user=%s redir=-1 resp=%d lib-name=%s lib-ver=%s\n",
 		c.ID, c.Address, c.Local, c.Name(), seconds(now.Sub(c.ConnectedAt)), seconds(now.Sub(lastInteraction)),
-		c.flags(), c.Database(), inputBytes, max(inputCapacity-inputBytes, 0), outputs, outputBytes,
+		c.flags(), c.Database(), c.subscriptions[pubsub.Channels].count.Load(),
+		c.subscriptions[pubsub.Patterns].count.Load(), c.subscriptions[pubsub.Shards].count.Load(), inputBytes, max(inputCapacity-inputBytes, 0), outputs, outputBytes,
 		inputCapacity+outputBytes, command, defaultUser, c.Protocol(), library, version)
 }
 
 // seconds is a duration in whole seconds, 0 for one that a step of the clock made negative.
 func seconds(d time.Duration) int64 { return max(int64(d/time.Second), 0) }
 
-// flags are the letters CLIENT LIST shows: U unix socket, e no-evict, T no-touch, N none of them.
+// flags are the letters CLIENT LIST shows: P subscribed, U unix socket, e no-evict, T no-touch, N none of them.
 func (c *Client) flags() string {
 	var flags string
 	if strings.HasPrefix(c.Local, "/") {
@@ -104,6 +129,9 @@ func (c *Client) flags() string {
 	}
 	if c.noTouch.Load() {
 		flags += "T"
+	}
+	if c.isListener() {
+		flags += "P"
 	}
 	if flags == "" {
 		return "N"

@@ -17,6 +17,11 @@ type Transport interface {
 	InputCapacity() int
 	// OutputBytes is the length of the output the peer has not taken yet.
 	OutputBytes() int
+	// Push has data sent behind the replies so far, and refuses when more than limit bytes would wait
+	// for the peer; 0 is no limit.
+	Push(data []byte, limit int) bool
+	// AppendPushes takes what was pushed and is not sent yet; the owner's alone.
+	AppendPushes(dst []byte) []byte
 	// Kill closes the connection soon, without waiting for its replies.
 	Kill()
 	// Killed tells whether Kill was called.

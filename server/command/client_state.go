@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pyropedb/pyrope/server/pubsub"
 	"github.com/pyropedb/pyrope/server/resp"
 )
 
@@ -22,12 +23,17 @@ type Client struct {
 	NeedsAuth bool        // the owner's: a password is set and this connection has not given it yet
 	Closing   bool        // the owner's: close the connection once the replies so far are written
 
+	restricted    bool // the owner's: not every command may be carried out at once, see restrict
+	subscriptions [pubsub.SpaceCount]subscriptions
+
 	database    atomic.Int32
 	protocol    atomic.Int32
 	commands    atomic.Uint64
 	lastCommand atomic.Pointer[Command]
 	noEvict     atomic.Bool // CLIENT NO-EVICT
 	noTouch     atomic.Bool // CLIENT NO-TOUCH
+
+	crowdedSince atomic.Int64 // since when more than the soft bound waits for a listener, see monotonic; 0 for not
 
 	mu struct {
 		sync.Mutex
@@ -52,7 +58,16 @@ func (c *Client) Protocol() resp.Version {
 }
 
 // SetProtocol sets the RESP version of the replies from the present command on.
-func (c *Client) SetProtocol(version resp.Version) { c.protocol.Store(int32(version)) }
+func (c *Client) SetProtocol(version resp.Version) {
+	c.protocol.Store(int32(version))
+	c.restrict()
+}
+
+// restrict finds out whether each command has to be looked at before it is carried out, so that runs of plain
+// ones are not gathered. It follows every change of what it looks at.
+func (c *Client) restrict() {
+	c.restricted = c.NeedsAuth || c.isListener() && c.Protocol() == resp.RESP2
+}
 
 // Commands is the number of commands executed for the connection. Any goroutine.
 func (c *Client) Commands() uint64 { return c.commands.Load() }
@@ -107,6 +122,7 @@ func (c *Client) setLibrary(name, version *string) {
 func (c *Client) SetAuthenticated(yes bool) {
 	c.NeedsAuth = !yes
 	c.Parser.Unauthenticated = !yes
+	c.restrict()
 }
 
 // reset returns the connection to the state it was accepted in, as RESET does.

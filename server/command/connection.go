@@ -42,13 +42,22 @@ var connectionCommands = []Command{
 
 // ping is PING [message].
 func ping(c *Context) {
-	switch len(c.Args) {
-	case 1:
-		c.simple("PONG")
-	case 2:
+	listens := c.Client.isListener() && c.Client.Protocol() == resp.RESP2
+	switch {
+	case len(c.Args) > 2:
+		c.errorf(errWrongArity, "ping")
+	case listens: // in the form of a message
+		c.array(2)
+		c.bulkString("pong")
+		if len(c.Args) == 2 {
+			c.bulk(c.Args[1])
+		} else {
+			c.bulkString("")
+		}
+	case len(c.Args) == 2:
 		c.bulk(c.Args[1])
 	default:
-		c.errorf(errWrongArity, "ping")
+		c.simple("PONG")
 	}
 }
 
@@ -63,6 +72,7 @@ func quit(c *Context) {
 
 // reset is RESET.
 func reset(c *Context) {
+	c.State.unsubscribeAll(c.Client)
 	c.Client.reset(c.State.Server.Password() != "")
 	c.simple("RESET")
 }

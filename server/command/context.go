@@ -23,12 +23,15 @@ type Context struct {
 	// can be flushed. 0 is no limit.
 	ReplyLimit int
 
-	keyspace *Keyspace   // of the client's database; loaded anew for every command
-	command  *Command    // the present one
-	meter    meter       // charges time to commands
-	handOff  func()      // see Wait
-	entered  bool        // between Session.Enter and Leave
-	inside   atomic.Bool // the same for others to see, see gate
+	keyspace *Keyspace // of the client's database; loaded anew for every command
+	command  *Command  // the present one
+	meter    meter     // charges time to commands
+
+	ownPushes []byte // what the present command pushed to its own client
+
+	handOff func()      // see Wait
+	entered bool        // between Session.Enter and Leave
+	inside  atomic.Bool // the same for others to see, see gate
 
 	scratch []byte          // for texts and numbers while a reply is put together
 	keys    []tsavorite.Key // of a command with several

@@ -1,6 +1,11 @@
 package command
 
-import "github.com/pyropedb/pyrope/server/resp"
+import (
+	"fmt"
+	"slices"
+
+	"github.com/pyropedb/pyrope/server/resp"
+)
 
 // Serve executes the complete commands at the start of input for client, and appends their
 // replies to c.Out in order. It returns how many bytes of input are done with, and need: how long
@@ -85,15 +90,29 @@ func (c *Context) execute() {
 		c.reject(d, errNoAuth)
 		return
 	}
+	if client.restricted && !client.mayCall(d) {
+		c.reject(d, fmt.Sprintf(errListening, d.fullName))
+		return
+	}
 	c.charge(d, 1)
 	c.command = d
 	c.keyspace = c.State.databases[client.Database()].Keyspace()
 	mark := len(c.Out)
 	d.Handler(c)
+	if len(c.ownPushes) > 0 {
+		c.insertOwnPushes(mark)
+	}
 	if len(c.Out) > mark && c.Out[mark] == '-' {
 		c.Stats.Commands[d.index].Failed.add(1)
 		c.Stats.ErrorReplies.add(1)
 	}
+}
+
+// insertOwnPushes puts what the present command pushed to its own client before its reply, which
+// begins at mark.
+func (c *Context) insertOwnPushes(mark int) {
+	c.Out = slices.Insert(c.Out, mark, c.ownPushes...)
+	c.ownPushes = c.ownPushes[:0]
 }
 
 // find looks Args up in the table, down to the subcommand; when there is none it replies so and returns nil.

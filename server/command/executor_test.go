@@ -136,7 +136,9 @@ func TestUnauthenticatedClientsAreRefused(t *testing.T) {
 	c := newTestContext(t, tsavorite.Options{})
 	c.State.Server.SetPassword("secret")
 	c.State.Server.SetPassword("secret")
-	got := serve(t, c, &Client{NeedsAuth: true}, requests("GET a", "SET a 1", "NOSUCH"))
+	client := &Client{}
+	client.SetAuthenticated(false)
+	got := serve(t, c, client, requests("GET a", "SET a 1", "NOSUCH"))
 	want := "-NOAUTH Authentication required.\r\n-NOAUTH Authentication required.\r\n" +
 		"-ERR unknown command 'NOSUCH', with args beginning with: \r\n"
 	if got != want {

@@ -91,7 +91,7 @@ func (g *gatherer) end() {
 // requests: 0 when there is none in the usual form, which leaves it to the parser.
 func (c *Context) gatherGets(input []byte) (consumed int) {
 	key, used := scanGet(input)
-	if used == 0 || c.Client.NeedsAuth {
+	if used == 0 || c.Client.restricted || c.State.attention.any() {
 		return 0
 	}
 	g := &c.gets

@@ -3,6 +3,8 @@ package command
 import (
 	"fmt"
 	"time"
+
+	"github.com/pyropedb/pyrope/server/pubsub"
 )
 
 // infoStats writes the counters since the start or the last CONFIG RESETSTAT.
@@ -22,8 +24,9 @@ func infoStats(s *State, w *infoWriter) {
 	w.line("evicted_keys", 0)
 	w.line("keyspace_hits", totals.Hits.Load())
 	w.line("keyspace_misses", totals.Misses.Load())
-	w.line("pubsub_channels", 0)
-	w.line("pubsub_patterns", 0)
+	w.line("pubsub_channels", s.Broker.Count(pubsub.Channels))
+	w.line("pubsub_patterns", s.Broker.Count(pubsub.Patterns))
+	w.line("pubsubshard_channels", s.Broker.Count(pubsub.Shards))
 	w.line("latest_fork_usec", 0)
 	w.line("total_error_replies", totals.ErrorReplies.Load())
 	w.line("total_batches_processed", totals.Batches.Load())

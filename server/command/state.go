@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/pyropedb/pyrope/server/pubsub"
 	"github.com/pyropedb/pyrope/tsavorite"
 )
 
@@ -19,6 +20,10 @@ type State struct {
 	// ScatterGather lets runs of GET, and MGET, read all their keys in one batch.
 	ScatterGather atomic.Bool
 
+	// Broker knows who wants which published messages.
+	Broker pubsub.Broker[*Client]
+
+	attention     attention
 	groups        groupWrites
 	databases     []Database
 	nextNamespace atomic.Uint32
@@ -42,6 +47,7 @@ func NewState(store *tsavorite.Store, databases int) (*State, error) {
 	}
 	s := &State{Store: store, databases: make([]Database, databases)}
 	s.ScatterGather.Store(true)
+	s.Broker.Match = globMatch
 	for i := range s.databases {
 		s.databases[i].keyspace.Store(newKeyspace(s.newNamespace()))
 	}

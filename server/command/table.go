@@ -26,10 +26,11 @@ const (
 	NoMulti
 	AllowBusy
 	MovableKeys
+	PubSub
 )
 
 var flagNames = [...]string{"write", "readonly", "denyoom", "admin", "noscript", "blocking", "loading",
-	"stale", "fast", "no_auth", "no_multi", "allow_busy", "movablekeys"}
+	"stale", "fast", "no_auth", "no_multi", "allow_busy", "movablekeys", "pubsub"}
 
 // Names returns the names of the flags that are set, in the order of their declaration.
 func (f Flags) Names() []string { return namesOf(uint32(f), flagNames[:]) }
@@ -51,10 +52,11 @@ const (
 	InSlow
 	InDangerous
 	InConnection
+	InPubSub
 )
 
 var categoryNames = [...]string{"@keyspace", "@read", "@write", "@string", "@bitmap", "@hyperloglog", "@admin", "@fast",
-	"@slow", "@dangerous", "@connection"}
+	"@slow", "@dangerous", "@connection", "@pubsub"}
 
 // Names returns the names of the categories that are set, in the order of their declaration.
 func (c Categories) Names() []string { return namesOf(uint32(c), categoryNames[:]) }

@@ -8,7 +8,7 @@ package network
 //
 // The bytes go through a mailbox that the owner empties (N1): before it serves the next input, so
 // that a reply never overtakes what was pushed before its request came, and otherwise when its loop
-// or its goroutine is woken for it. An in-memory connection's owner finds them in Out after the next Serve.
+// or its goroutine is woken for it. An in-memory connection's owner calls AppendPushes itself.
 func (c *Conn) Push(data []byte, limit int) bool {
 	c.mu.Lock()
 	waiting := int(c.outputBytes.Load()) + len(c.pushes)
@@ -26,20 +26,20 @@ func (c *Conn) Push(data []byte, limit int) bool {
 	return true
 }
 
-// TakePushes moves what was pushed to the end of Out, and tells whether there was any. The owner
-// calls it where the order of pushes and replies matters.
-func (c *Conn) TakePushes() bool {
+// AppendPushes empties the mailbox into dst. The owner calls it where the order of pushes and replies
+// matters.
+func (c *Conn) AppendPushes(dst []byte) []byte {
 	if c.pushedBytes.Load() == 0 {
-		return false
+		return dst
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.Out = append(c.Out, c.pushes...)
+	dst = append(dst, c.pushes...)
 	c.forgetPushesLocked()
-	return true
+	return dst
 }
 
-// forgetPushesLocked empties the mailbox, which a rest keeps no memory for (N6).
+// forgetPushesLocked empties the mailbox, for which a connection at rest keeps no memory (N6).
 func (c *Conn) forgetPushesLocked() {
 	c.pushes = nil
 	c.pushedBytes.Store(0)
@@ -48,6 +48,6 @@ func (c *Conn) forgetPushesLocked() {
 // sendPushes sends what was pushed to a connection that has no input to serve, and tells whether it may live on.
 func (r *runner) sendPushes(c *Conn) (alive bool) {
 	r.lendOutput(c)
-	c.TakePushes()
+	c.Out = c.AppendPushes(c.Out)
 	return c.flush(r)
 }

@@ -111,10 +111,13 @@ func TestPushLimits(t *testing.T) {
 
 func TestPushInMemory(t *testing.T) {
 	c := network.NewInMemory(1, "here")
-	if c.TakePushes() || !c.Push([]byte("one"), 0) || !c.Push([]byte("two"), 0) || !c.TakePushes() || string(c.Out) != "onetwo" {
-		t.Errorf("output %q", c.Out)
+	if got := c.AppendPushes([]byte("none")); string(got) != "none" {
+		t.Errorf("pushes of nobody: %q", got)
 	}
-	if c.TakePushes() {
-		t.Error("the mailbox is not empty")
+	if !c.Push([]byte("one"), 0) || !c.Push([]byte("two"), 0) {
+		t.Error("pushes are refused")
+	}
+	if got := c.AppendPushes([]byte("some ")); string(got) != "some onetwo" || c.OutputBytes() != 0 {
+		t.Errorf("pushes %q, %d bytes wait", got, c.OutputBytes())
 	}
 }

@@ -49,7 +49,7 @@ func (r *runner) turn(c *Conn, input []byte) (rest []byte, alive bool) {
 	for !c.closeAfterReply && len(input) > 0 && len(input) >= c.NeedBytes &&
 		c.unsentBytes() < r.server.options.OutputSoftBytes {
 		r.lendOutput(c)
-		c.TakePushes()
+		c.Out = c.AppendPushes(c.Out)
 		c.NeedBytes = 0
 		c.fullAt = len(c.Out) + batchOutputBytes
 		consumed := r.worker.Serve(c, input)

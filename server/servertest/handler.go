@@ -42,21 +42,38 @@ func NewHandler(tb testing.TB, options tsavorite.Options) *Handler {
 
 // Reconnect goes on as a new client.
 func (h *Handler) Reconnect() error {
+	h.Context.State.Disconnect(h.client)
 	h.client = &command.Client{}
 	return nil
 }
 
 // Do carries out one command.
 func (h *Handler) Do(words ...string) (resp.Value, error) {
+	replies, err := h.DoAll(words...)
+	if err == nil && len(replies) != 1 {
+		err = fmt.Errorf("cannot take %q as one reply to %q", h.Context.Out, words)
+	}
+	if err != nil {
+		return resp.Value{}, err
+	}
+	return replies[0], nil
+}
+
+// DoAll carries out one command that may have several replies.
+func (h *Handler) DoAll(words ...string) (replies []resp.Value, err error) {
 	request := AppendCommand(nil, words...)
 	h.Context.Out = nil // the reply may outlive the next call
 	consumed, _ := h.Context.Serve(h.client, request)
 	if consumed != len(request) {
-		return resp.Value{}, fmt.Errorf("cannot carry out %q: %d bytes of %d consumed", words, consumed, len(request))
+		return nil, fmt.Errorf("cannot carry out %q: %d bytes of %d consumed", words, consumed, len(request))
 	}
-	reply, length, result := resp.ReadReply(h.Context.Out)
-	if result != resp.Complete || length != len(h.Context.Out) {
-		return resp.Value{}, fmt.Errorf("cannot take %q as one reply to %q", h.Context.Out, words)
+	for rest := h.Context.Out; len(rest) > 0; {
+		reply, length, result := resp.ReadReply(rest)
+		if result != resp.Complete {
+			return nil, fmt.Errorf("cannot take %q as replies to %q", h.Context.Out, words)
+		}
+		replies = append(replies, reply)
+		rest = rest[length:]
 	}
-	return reply, nil
+	return replies, nil
 }

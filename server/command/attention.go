@@ -1,0 +1,31 @@
+package command
+
+import "sync/atomic"
+
+// attention says that something wants to see every command by itself: runs of plain GETs and SETs
+// are then not gathered. It is one word, so that the paths that gather look at one thing.
+type attention struct{ bits atomic.Uint32 }
+
+// attentionCause is a reason for it, a bit each.
+type attentionCause uint32
+
+const (
+	watchEvents   attentionCause = 1 << iota // notify-keyspace-events: each key that changes is told
+	watchMonitors                            // MONITOR: each command is shown
+	watchTime                                // a low slowlog-log-slower-than: each command is timed
+	watchPause                               // CLIENT PAUSE: each command may have to wait
+)
+
+func (a *attention) any() bool { return a.bits.Load() != 0 }
+
+// set notes whether there is a reason.
+func (a *attention) set(cause attentionCause, on bool) {
+	if on {
+		a.bits.Or(uint32(cause))
+	} else {
+		a.bits.And(^uint32(cause))
+	}
+}
+
+// has tells whether there is that reason.
+func (a *attention) has(cause attentionCause) bool { return a.bits.Load()&uint32(cause) != 0 }
