@@ -87,12 +87,12 @@ func (s *ServerState) EndNow() { s.overdue.Store(true) }
 // Overdue tells whether EndNow was called.
 func (s *ServerState) Overdue() bool { return s.overdue.Load() }
 
-// threads is the number of event loops.
+// threads is the number of event loops there may be.
 func (s *ServerState) threads() int {
 	if threads := s.Options.NetworkThreads; threads != 0 {
 		return threads
 	}
-	return runtime.NumCPU()
+	return runtime.GOMAXPROCS(0)
 }
 
 // traffic is the traffic since the last CONFIG RESETSTAT.

@@ -29,8 +29,8 @@ type Options struct {
 	UnixSocket string `name:"unixsocket" group:"Network" help:"Path of a unix socket to listen on too."`
 	// UnixSocketPerm is the mode of the socket file, 1 to 0777. 0 leaves what the umask gives.
 	UnixSocketPerm FileMode `name:"unixsocketperm" group:"Network" help:"Mode of the socket file, octal (what the umask gives)."`
-	// NetworkThreads is the number of event loops, 0 to 1024. 0 is one a processor.
-	NetworkThreads int `name:"network-threads" group:"Network" help:"Event loops, up to 1024 (one a processor)."`
+	// NetworkThreads is the number of event loops, 0 to 1024. 0 is as many as the load needs, up to one a processor.
+	NetworkThreads int `name:"network-threads" group:"Network" help:"Event loops, up to 1024 (as many as the load needs, up to one a processor)."`
 	// MaxClients is the number of connections served at a time, 1 to 1000000. 0 is 10000.
 	MaxClients int `name:"network-connection-limit" aliases:"maxclients" group:"Network" help:"Connections served at a time (10000)."`
 	// Password is what AUTH asks for. Empty asks for none.

@@ -83,12 +83,13 @@ func (s *Server) openSocket(r *runner, descriptor int, peer syscall.Sockaddr, un
 	}
 	c := s.newConn(socketAddress(peer, unixPath), socketAddress(own, unixPath))
 	target := s.loops[0]
-	for _, l := range s.loops[1:] {
+	for _, l := range s.loops[1:s.active.Load()] {
 		if l.connections.Load() < target.connections.Load() {
 			target = l
 		}
 	}
-	c.socket = socket{descriptor: descriptor, loop: target}
+	c.socket.descriptor = descriptor
+	c.socket.loop.Store(target)
 	target.connections.Add(1)
 	c.detached.Store(true)
 	s.handler.Open(c)

@@ -149,6 +149,7 @@ type mode struct {
 	options network.Options
 	unix    bool
 	secure  bool
+	shift   bool // connections go from loop to loop all the time
 }
 
 func modes(t *testing.T) []mode {
@@ -156,6 +157,7 @@ func modes(t *testing.T) []mode {
 	return []mode{
 		{name: "loop", options: network.Options{Loops: 1}},
 		{name: "loops", options: network.Options{Loops: 3, ReadBufferBytes: 4096}},
+		{name: "shifting", shift: network.LoopsSupported},
 		{name: "unix", options: network.Options{Loops: 2}, unix: true},
 		{name: "goroutines", options: network.Options{Goroutines: true}},
 		{name: "goroutines-unix", options: network.Options{Goroutines: true, ReadBufferBytes: 4096}, unix: true},
@@ -192,7 +194,14 @@ func inModes(t *testing.T, adjust func(*network.Options), test func(t *testing.T
 			}
 			handlers.Store(s, h)
 			defer handlers.Delete(s)
+			stop := make(chan struct{})
+			var shifting sync.WaitGroup
+			if m.shift {
+				shifting.Go(func() { shift(s, stop) })
+			}
 			test(t, h, s)
+			close(stop)
+			shifting.Wait()
 			if err := s.Close(); err != nil {
 				t.Error(err)
 			}
@@ -211,6 +220,20 @@ func inModes(t *testing.T, adjust func(*network.Options), test func(t *testing.T
 				return runtime.NumGoroutine() <= goroutines && countDescriptors(t) <= descriptors
 			})
 		})
+	}
+}
+
+// shift changes the number of loops that take part until stop is closed.
+func shift(s *network.Server, stop <-chan struct{}) {
+	ticker := time.NewTicker(3 * time.Millisecond)
+	defer ticker.Stop()
+	for count := 0; ; count++ {
+		select {
+		case <-stop:
+			return
+		case <-ticker.C:
+			s.Shift(1 + count%2)
+		}
 	}
 }
 

@@ -23,7 +23,19 @@ type loop struct {
 	wake        int // descriptor of the eventfd that ends a wait
 	listeners   []*loopListener
 	connections atomic.Int32 // attached or detached; what new connections are spread by
+	started     bool         // guarded by the server's mu
+	gift        atomic.Pointer[gift]
 	pushed      pushQueue
+}
+
+// owns tells the loop's goroutine whether a connection is its own (N1). Only that goroutine takes the
+// name of its loop off a connection, and whoever writes it there detaches the connection before: hence the order.
+func (l *loop) owns(c *Conn) bool { return c.socket.loop.Load() == l && !c.detached.Load() }
+
+// rouse ends the loop's wait. Any goroutine.
+func (l *loop) rouse() {
+	// It fails only when the counter is full, and then the loop is awake.
+	_, _ = syscall.Write(l.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0})
 }
 
 // Marks in the Pad field of an event. Those of connections are the low 31 bits of their ID, so
@@ -37,7 +49,11 @@ func connMark(c *Conn) int32 { return int32(c.ID & (1<<31 - 1)) }
 
 // startLoops opens the loops, gives the listeners to the first and starts them.
 func (s *Server) startLoops() error {
-	for range s.options.Loops {
+	count := s.options.Loops
+	if count == 0 {
+		count = runtime.GOMAXPROCS(0)
+	}
+	for range count {
 		l, err := newLoop(s)
 		if err != nil {
 			return fmt.Errorf("cannot open an event loop: %w", err)
@@ -49,11 +65,24 @@ func (s *Server) startLoops() error {
 			return fmt.Errorf("cannot watch %s: %w", s.addresses[i], err)
 		}
 	}
-	for _, l := range s.loops {
-		s.goroutines.Add(1)
-		go l.run(newRunner(s))
+	if s.options.Loops > 0 || count == 1 {
+		s.setActive(count)
+		return nil
 	}
+	s.setActive(1)
+	s.stopBalance = make(chan struct{})
+	s.goroutines.Add(1)
+	go s.balance(s.stopBalance)
 	return nil
+}
+
+// startLoopLocked gives a loop its goroutine, if it has none yet.
+func (s *Server) startLoopLocked(l *loop) {
+	if !l.started {
+		l.started = true
+		s.goroutines.Add(1)
+		go l.run(nil)
+	}
 }
 
 func newLoop(s *Server) (*loop, error) {
@@ -85,13 +114,14 @@ func (l *loop) watch(operation, descriptor int, events uint32, mark int32) error
 
 // stopLoops ends the loops, waits for all goroutines of the server and closes the descriptors.
 func (s *Server) stopLoops() error {
-	var problems []error
+	if s.stopBalance != nil {
+		close(s.stopBalance)
+	}
 	for _, l := range s.loops {
-		if _, err := syscall.Write(l.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0}); err != nil {
-			problems = append(problems, err)
-		}
+		l.rouse()
 	}
 	s.goroutines.Wait()
+	var problems []error
 	for _, l := range s.loops {
 		problems = append(problems, l.close())
 	}
@@ -115,6 +145,9 @@ const maxEvents = 256
 func (l *loop) run(r *runner) {
 	defer l.server.goroutines.Done()
 	runtime.LockOSThread()
+	if r == nil {
+		r = l.server.takeRunner()
+	}
 	r.loop = l
 	count := 0
 	var events [maxEvents]syscall.EpollEvent
@@ -178,8 +211,8 @@ func (l *loop) event(r *runner, e *syscall.EpollEvent, now time.Time) {
 	switch {
 	case e.Pad >= 0:
 		c := l.server.table.load(int(e.Fd))
-		if c == nil || connMark(c) != e.Pad || c.detached.Load() {
-			return // an event from before it closed
+		if c == nil || connMark(c) != e.Pad || !l.owns(c) {
+			return // an event from before it closed, or went away
 		}
 		if c.killed.Load() {
 			l.drop(c)
@@ -193,6 +226,9 @@ func (l *loop) event(r *runner, e *syscall.EpollEvent, now time.Time) {
 	case e.Pad == markWake:
 		var count [8]byte
 		_, _ = syscall.Read(l.wake, count[:]) // empty when another wake was read with it
+		if g := l.gift.Swap(nil); g != nil {
+			l.carryOut(r, g)
+		}
 	default:
 		l.accept(r, l.listeners[markFirstListener-e.Pad])
 	}
@@ -319,12 +355,17 @@ func (r *runner) handOff() {
 	l.sendDeferred(r) // theirs need not wait
 	runtime.UnlockOSThread()
 	r.loop = nil
+	l.detach(c)
+	l.server.goroutines.Add(1)
+	go l.run(nil)
+}
+
+// detach takes a connection out of the hands of the loop (N4): attach gives it back, to this or another one.
+func (l *loop) detach(c *Conn) {
 	c.detached.Store(true)
 	if err := l.watch(syscall.EPOLL_CTL_DEL, c.socket.descriptor, 0, 0); err != nil {
 		panic("BUG: a connection was not watched by its loop: " + err.Error())
 	}
-	l.server.goroutines.Add(1)
-	go l.run(l.server.takeRunner())
 }
 
 // finish ends the connections that are attached to the loop when the server closes.
@@ -336,7 +377,7 @@ func (l *loop) finish(r *runner) {
 	l.server.mu.Lock()
 	var mine []*Conn
 	l.server.table.each(func(c *Conn) {
-		if c.socket.loop == l && !c.detached.Load() {
+		if l.owns(c) {
 			mine = append(mine, c)
 		}
 	})
@@ -351,6 +392,9 @@ func (l *loop) finish(r *runner) {
 // that is at the end.
 func (l *loop) finishConn(r *runner, c *Conn, deadline time.Time) time.Time {
 	c.endOfInput = true
+	driven := r.loop
+	r.loop = nil // Serve may wait as it likes, and no reply is deferred
+	defer func() { r.loop = driven }()
 	for c.unsentBytes() > 0 && !c.killed.Load() && time.Now().Before(l.server.closeBy) &&
 		waitWritable(c.socket.descriptor, time.Until(deadline)) {
 		if !c.flush(r) {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
-	"runtime"
 	"strings"
 	"time"
 )
@@ -36,9 +35,8 @@ type Options struct {
 	UnixSocket string
 	// UnixSocketMode is the permission of the socket file. 0: what the umask leaves.
 	UnixSocketMode fs.FileMode
-	// Loops is the number of event loops. 0: one a core. Ignored where there are none. A busy loop
-	// keeps one of Go's processors: with GOMAXPROCS at twice the loops, goroutines that handed
-	// their loop off do not wait for one.
+	// Loops is the number of event loops. 0: as many as the load needs, from one up to one a
+	// processor. Ignored where there are none.
 	Loops int
 	// Goroutines gives each connection a goroutine of its own even where there are event loops.
 	Goroutines bool
@@ -60,9 +58,6 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Loops == 0 {
-		o.Loops = runtime.NumCPU()
-	}
 	if o.ReadBufferBytes == 0 {
 		o.ReadBufferBytes = 128 << 10
 	}

@@ -1,9 +1,9 @@
 package network
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 )
 
@@ -20,7 +20,7 @@ func (c *Conn) wakeOwner() {
 		_ = c.stream.SetReadDeadline(time.Now()) // fails only if the connection is gone
 		return
 	}
-	c.socket.loop.requestPush(c)
+	c.socket.loop.Load().requestPush(c)
 }
 
 // requestPush queues a connection, and wakes the loop for the first one.
@@ -32,8 +32,7 @@ func (l *loop) requestPush(c *Conn) {
 	q.pending.Store(true)
 	q.mu.Unlock()
 	if first {
-		// It fails only when the counter is full, and then the loop is awake.
-		_, _ = syscall.Write(l.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0})
+		l.rouse()
 	}
 }
 
@@ -49,9 +48,12 @@ func (l *loop) sendPushed(r *runner) {
 	q.conns = nil
 	q.pending.Store(false)
 	q.mu.Unlock()
+	l.server.mu.Lock() // attach owns a connection until it gives the lock up
+	conns = slices.DeleteFunc(conns, func(c *Conn) bool { return !l.owns(c) })
+	l.server.mu.Unlock()
 	for _, c := range conns {
 		// None is left when the connection is closed, or was served meanwhile.
-		if !c.detached.Load() && c.pushedBytes.Load() > 0 {
+		if c.pushedBytes.Load() > 0 {
 			l.settle(r, c, r.sendPushes(c))
 		}
 	}

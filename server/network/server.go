@@ -23,6 +23,8 @@ type Server struct {
 	addresses []net.Addr
 
 	loops        []*loop
+	active       atomic.Int32 // how many of the loops, from the first on, take new connections; stored under mu
+	stopBalance  chan struct{}
 	table        table // connections of the loops by descriptor
 	listeners    []net.Listener
 	tlsListeners []net.Listener

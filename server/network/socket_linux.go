@@ -5,6 +5,7 @@ package network
 import (
 	"net"
 	"net/netip"
+	"sync/atomic"
 	"syscall"
 	"time"
 	"unsafe"
@@ -13,8 +14,8 @@ import (
 // socket is a connection's descriptor in its loop's epoll set.
 type socket struct {
 	descriptor int
-	loop       *loop  // immutable once the connection is in the table
-	interest   uint32 // the events the epoll set watches for
+	loop       atomic.Pointer[loop] // stored by the owner, while detached
+	interest   uint32               // the events the epoll set watches for
 }
 
 // read fills buffer from a non-blocking socket, without telling Go's scheduler: the call returns at
