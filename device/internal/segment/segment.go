@@ -8,12 +8,14 @@
 package segment
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/bits"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -41,7 +43,8 @@ type Files struct {
 
 // File is one segment file.
 type File struct {
-	path string
+	index uint64 // immutable, as is path
+	path  string
 	// handle is nil until the first use; set with Files.mutex held, read with it shared or by a
 	// holder of a reference.
 	handle     *os.File
@@ -123,7 +126,7 @@ func (f *Files) path(index uint64) string {
 }
 
 func (f *Files) newFile(index uint64) *File {
-	file := &File{path: f.path(index)}
+	file := &File{index: index, path: f.path(index)}
 	file.references.Store(1)
 	return file
 }
@@ -263,6 +266,8 @@ func (f *Files) drop(begin uint64) ([]*File, error) {
 			dropped = append(dropped, file)
 		}
 	}
+	// The lowest first: what a crash leaves has no hole in it.
+	slices.SortFunc(dropped, func(a, b *File) int { return cmp.Compare(a.index, b.index) })
 	return dropped, nil
 }
 
