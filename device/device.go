@@ -51,6 +51,8 @@ type Request struct {
 	Address uint64 // first byte, absolute
 	Buffer  []byte // bytes to fill or to write
 	Token   uint64 // the submitter's; the device never looks at it
+	// Registered is what the queue's Register returned for memory that Buffer lies in, or 0.
+	Registered uint32
 
 	// Set when the request comes back.
 	Transferred int   // bytes moved; less than len(Buffer) only for a read past the end (D4)
@@ -97,6 +99,15 @@ type Queue interface {
 	EventFD() int
 	// Close waits for what is in flight and frees the queue (D7).
 	Close() error
+}
+
+// Registrar is a Queue that can spare the kernel the work of finding and pinning a buffer's memory in
+// every request. It is optional: ask with a type assertion.
+type Registrar interface {
+	// Register pins memory until the queue is closed, and returns the number for Request.Registered. It
+	// returns 0, which is no failure, where the kernel cannot, or must not: pinned memory takes RAM
+	// whether it is touched or not, and counts against RLIMIT_MEMLOCK.
+	Register(memory []byte) uint32
 }
 
 // Info describes an open device.

@@ -39,6 +39,7 @@ type operation struct {
 
 	buffer []byte // where the request reads to: slab or large
 	slab   []byte // the operation's share of its slab
+	pinned uint32 // the slab's number with the queue, 0 for none
 	large  []byte // a buffer of its own, for a record that does not fit
 }
 
@@ -99,8 +100,12 @@ func (p *pendingReads) addSlab() error {
 		return fmt.Errorf("tsavorite: no memory for read buffers: %w", err)
 	}
 	p.slabs = append(p.slabs, area)
+	pinned := uint32(0)
+	if registrar, can := p.queue.(device.Registrar); can {
+		pinned = registrar.Register(area)
+	}
 	for _, buffer := range buffers {
-		op := &operation{slab: buffer}
+		op := &operation{slab: buffer, pinned: pinned}
 		op.request.Token = uint64(len(p.operations))
 		p.operations = append(p.operations, op)
 		p.free = append(p.free, op)
@@ -157,14 +162,18 @@ func (s *Session) find(op *operation, chain record.Address) {
 // newOperation returns an operation, with err set when there are no buffers or no queue for it.
 func (s *Session) newOperation(kind operationKind) *operation {
 	p := &s.pending
-	op, err := p.take()
+	var op *operation
+	var err error
+	if p.queue == nil {
+		p.queue, err = s.store.newQueue()
+	}
+	if err == nil {
+		op, err = p.take()
+	}
 	if err != nil {
 		op = &operation{}
 	}
 	op.kind, op.done, op.memory, op.record, op.err = kind, false, false, record.Record{}, err
-	if p.queue == nil && op.err == nil {
-		p.queue, op.err = s.store.newQueue()
-	}
 	return op
 }
 
@@ -181,7 +190,7 @@ func (s *Session) readRecord(op *operation, at record.Address, size int) {
 
 // readBytes asks the device for bytes; address and size are multiples of the sector.
 func (s *Session) readBytes(op *operation, from uint64, size int) {
-	op.buffer = op.slab
+	op.buffer, op.request.Registered = op.slab, op.pinned
 	if size > len(op.slab) {
 		if size > len(op.large) {
 			_ = aligned.Unmap(op.large)
@@ -190,7 +199,7 @@ func (s *Session) readBytes(op *operation, from uint64, size int) {
 				return
 			}
 		}
-		op.buffer = op.large
+		op.buffer, op.request.Registered = op.large, 0
 	}
 	s.readInto(op, from, op.buffer[:size])
 }

@@ -287,6 +287,7 @@ func (s *Session) readWindow(at record.Address, size int) ([]byte, error) {
 	op := s.newOperation(rawOperation)
 	defer s.recycle(op)
 	if op.err == nil {
+		op.request.Registered = 0 // the window is not the slab's
 		s.readInto(op, from, s.scan.window[:length])
 		s.await(op)
 	}

@@ -127,8 +127,12 @@ func newWorker(b *bench, number, batchSize int) (*worker, error) {
 		sectors: uint64(b.options.FileSize / b.options.SectorSize), tally: tally{codes: map[int]uint64{}},
 	}
 	requests := make([]device.Request, batchSize)
+	registered := uint32(0)
+	if registrar, can := q.(device.Registrar); can {
+		registered = registrar.Register(area)
+	}
 	for i := range requests {
-		requests[i].Buffer = buffers[i]
+		requests[i].Buffer, requests[i].Registered = buffers[i], registered
 		w.requests[i] = &requests[i]
 	}
 	return w, nil

@@ -4,7 +4,7 @@
 #
 # Environment: DATA=/var/tmp a directory on the disk to measure; SIZE=1g of the file; ROUNDS=3; RUNTIME=3
 # seconds each; ENGINES="libaio io_uring psync"; BLOCKS="512 4096"; DEPTHS="64 256"; JOBS=8 of psync, which
-# is compared with the file device and as many workers; BIN=bin where device-bench is.
+# is compared with the file device and as many threads; BIN=bin where device-bench is.
 
 source "$(dirname "$0")/measure.sh"
 size=${SIZE:-1g} rounds=${ROUNDS:-3} runtime=${RUNTIME:-3} jobs=${JOBS:-8}
@@ -16,7 +16,7 @@ device_options() {
 	case $1 in
 	libaio) echo --device-type Native --device-io-backend Libaio ;;
 	io_uring) echo --device-type Native --device-io-backend Uring ;;
-	psync) echo --device-type RandomAccess --device-completion-threads "$jobs" ;;
+	psync) echo --device-type RandomAccess ;;
 	*) echo "ENGINES has $1; it may have libaio, io_uring and psync" >&2; exit 1 ;;
 	esac
 }
@@ -30,7 +30,7 @@ compare() {
 	options=$(device_options "$engine")
 	[[ $engine != psync ]] || fio_jobs=$jobs
 	for ((round = 0; round < rounds; round++)); do
-		read -r rate cpu < <(run_device "$work/file" "$block" "$depth" "$runtime" --file-size "$size" $options) || no_figure device-bench
+		read -r rate cpu < <(run_device "$work/file" "$block" "$depth" "$fio_jobs" "$runtime" --file-size "$size" $options) || no_figure device-bench
 		device_rates+=("$rate") device_cpus+=("$cpu")
 		warm "$work/file.0"
 		read -r rate cpu < <(run_fio "$work/file.0" "$engine" "$block" "$depth" "$fio_jobs" "$runtime") || no_figure fio

@@ -61,7 +61,7 @@ rung() {
 echo "$keys records of 16 + $value bytes, $depth reads in flight, $rounds rounds of $runtime s, medians, reads/s and the share of the line above"
 fio=() device=() kv=() resp=()
 for ((round = 0; round < rounds; round++)); do
-	device+=("$(first_number run_device "$work/file" 512 "$depth" "$runtime" --file-size "$file_bytes" --device-io-backend "$backend")")
+	device+=("$(first_number run_device "$work/file" 512 "$depth" 1 "$runtime" --file-size "$file_bytes" --device-io-backend "$backend")")
 	warm "$work/file.0"
 	fio+=("$(first_number run_fio "$work/file.0" "$engine" 512 "$depth" 1 "$runtime")")
 	kv+=("$(first_number run_kv --device "${backend,,}")")
@@ -75,7 +75,7 @@ rung resp "${resp[@]}"
 above=
 device=() kv=() resp=()
 for ((round = 0; round < rounds; round++)); do
-	device+=("$(first_number run_device "$work/memory" 512 "$depth" "$runtime" --file-size "$file_bytes" --device-type LocalMemory --device-inline-completion)")
+	device+=("$(first_number run_device "$work/memory" 512 "$depth" 1 "$runtime" --file-size "$file_bytes" --device-type LocalMemory --device-inline-completion)")
 	kv+=("$(first_number run_kv --device localmemory --device-inline-completion)")
 	resp+=("$(first_number run_resp --device-type LocalMemory)")
 done

@@ -63,11 +63,11 @@ run_fio() {
 		awk -F';' -v jobs="$5" '/^3;/ { sub("%", "", $88); sub("%", "", $89); print $8, ($88 + $89) / 100 * jobs / $8 * 1e6 }'
 }
 
-# run_device FILE BLOCK DEPTH SECONDS OPTION... prints the same of device-bench, which fills and warms FILE.0.
+# run_device FILE BLOCK DEPTH THREADS SECONDS OPTION... prints the same of device-bench, which fills and warms FILE.0.
 run_device() {
-	local file=$1 block=$2 depth=$3 seconds=$4
-	shift 4
-	"$bin/device-bench" --file-name "$file" --segment-size 1t --sector-size "$block" -t 1 -b "$depth" --runtime "$seconds" \
+	local file=$1 block=$2 depth=$3 threads=$4 seconds=$5
+	shift 5
+	"$bin/device-bench" --file-name "$file" --segment-size 1t --sector-size "$block" -t "$threads" -b "$depth" --runtime "$seconds" \
 		--warm --keep "$@" |
 		awk '/throughput:/ { for (i = 1; i < NF; i++) if ($i == "throughput:") rate = $(i + 1) } /CPU a read:/ { print rate, $4 }'
 }

@@ -56,6 +56,7 @@ func Run(t *testing.T, c Config) {
 		{"D7QueueCloseWithReadsInFlight", testQueueClose},
 		{"D7DeviceCloseWithReadsInFlight", testDeviceClose},
 		{"D8SyncAndReopen", testSyncAndReopen},
+		{"RegisteredMemory", testRegisteredMemory},
 		{"EventFD", testEventFD},
 		{"PollWithNothingInFlight", testPollIdle},
 		{"NoAllocations", testNoAllocations},

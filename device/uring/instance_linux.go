@@ -57,6 +57,8 @@ type instance struct {
 	completionMask uint32
 	completions    []completionEntry
 
+	registered registry
+
 	hasLimit bool          // the kernel takes argument
 	limit    unix.Timespec // of a wait for several completions; never changes
 	argument enterArgument // points at limit
@@ -123,18 +125,24 @@ func (i *instance) mapRings(p *kernel.IOURingParams) error {
 	return nil
 }
 
+// commands are the operation codes, by device.Op and by whether the memory is registered.
+var commands = [...][2]uint8{
+	device.OpRead:  {kernel.IORING_OP_READ, kernel.IORING_OP_READ_FIXED},
+	device.OpWrite: {kernel.IORING_OP_WRITE, kernel.IORING_OP_WRITE_FIXED},
+}
+
 // Stage fills the next submission entry and publishes it. The kernel looks at it in the next enter.
 func (i *instance) Stage(o ring.Operation) {
 	tail := *i.submissionTail // written by us only, under the lock
 	entry := &i.submissions[tail&i.submissionMask]
-	command := kernel.IORING_OP_READ
-	if o.Op == device.OpWrite {
-		command = kernel.IORING_OP_WRITE
-		i.hasWrite = true
-	}
+	command := commands[o.Op][min(o.Registered, 1)]
+	i.hasWrite = i.hasWrite || o.Op == device.OpWrite
 	entry.Reset()
 	entry.PrepOperation(command, int32(o.Descriptor), uint64(uintptr(unsafe.Pointer(unsafe.SliceData(o.Memory)))), uint32(len(o.Memory)), uint64(o.Offset))
 	entry.SetUserData(uint64(o.Slot))
+	if o.Registered > 0 {
+		entry.SetBufIndex(uint16(o.Registered - 1))
+	}
 	atomic.StoreUint32(i.submissionTail, tail+1)
 }
 

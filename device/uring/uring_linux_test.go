@@ -5,7 +5,9 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
+	"unsafe"
 
 	"github.com/pyropedb/pyrope/device"
 	"github.com/pyropedb/pyrope/device/aligned"
@@ -76,6 +78,57 @@ func TestLowMemlockLimit(t *testing.T) {
 		t.Errorf("Info is %+v", info)
 	}
 	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRegistrationBeyondTheLimit registers more than a process without privileges may pin: it is told
+// so by a zero, and reads work all the same.
+func TestRegistrationBeyondTheLimit(t *testing.T) {
+	if !requireRings(t) {
+		return
+	}
+	if os.Getenv("PYROPE_NO_PINNING") == "" {
+		command := exec.Command(os.Args[0], "-test.run=^TestRegistrationBeyondTheLimit$", "-test.v")
+		command.Env = append(os.Environ(), "PYROPE_NO_PINNING=1")
+		output, err := command.CombinedOutput()
+		if err != nil || !strings.Contains(string(output), "PASS") {
+			t.Errorf("%v\n%s", err, output)
+		}
+		return
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_MEMLOCK, &unix.Rlimit{Cur: 64 << 10, Max: 64 << 10}); err != nil {
+		t.Fatal(err)
+	}
+	header, none := [2]uint32{unix.LINUX_CAPABILITY_VERSION_3}, [6]uint32{}
+	if _, _, errno := syscall.AllThreadsSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none)), 0); errno != 0 {
+		t.Fatal(errno)
+	}
+	d, err := uring.Open(device.Options{Directory: t.TempDir(), IOContexts: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = d.Close() }()
+	q, err := d.NewQueue()
+	if err != nil {
+		t.Fatal(err)
+	}
+	buffers, area, err := aligned.Buffers(2, 64<<10, 4096)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = aligned.Unmap(area) }()
+	if number := q.(device.Registrar).Register(area); number != 0 {
+		t.Errorf("128 KiB were registered as %d, where 64 may be", number)
+	}
+	done := make([]*device.Request, 1)
+	for i, op := range []device.Op{device.OpWrite, device.OpRead} {
+		r := &device.Request{Op: op, Buffer: buffers[i]}
+		if n := q.SubmitAndPoll([]*device.Request{r}, done, true); n != 1 || r.Err != nil || r.Transferred != 64<<10 {
+			t.Errorf("%s: %d back, moved %d, %v", op, n, r.Transferred, r.Err)
+		}
+	}
+	if err := q.Close(); err != nil {
 		t.Error(err)
 	}
 }

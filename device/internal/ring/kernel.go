@@ -32,6 +32,7 @@ type Operation struct {
 	Descriptor int
 	Offset     int64
 	Memory     []byte // stays reachable and in place until the completion
+	Registered uint32 // number of the registered memory that Memory lies in, or 0
 }
 
 // Completion is the end of an Operation.
@@ -45,6 +46,15 @@ const WaitLimit = time.Millisecond
 
 // ErrBusy says that the kernel cannot take more at the moment; what it did not take stays staged.
 var ErrBusy = errors.New("device: the kernel's ring is busy")
+
+// Registrar is a Kernel that can keep memory pinned. Both methods are called with the ring's lock held,
+// also during Wait.
+type Registrar interface {
+	// Register returns a number from 1, or 0 where the system refuses.
+	Register(memory []byte) uint32
+	// Unregister takes back what Register did; no operation uses it.
+	Unregister(number uint32)
+}
 
 // Kernel is one ring of the kernel. It has no lock: all methods are called with the ring's lock
 // held, except Wait, during which the others than Stage and Submit are not called.

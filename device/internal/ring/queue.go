@@ -26,6 +26,34 @@ type Queue struct {
 	done      list.Requests // guarded by the ring's mutex
 	following bool          // guarded by the ring's mutex: waits for a completion or for the lead
 	closed    bool          // guarded by the ring's mutex
+
+	registered []uint32 // what Register returned, guarded by the ring's mutex
+}
+
+// Register implements device.Registrar.
+func (q *Queue) Register(memory []byte) uint32 {
+	r := q.ring
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	registrar, can := r.kernel.(Registrar)
+	if !can || r.closed || q.closed {
+		return 0
+	}
+	number := registrar.Register(memory)
+	if number > 0 {
+		q.registered = append(q.registered, number)
+	}
+	return number
+}
+
+// unregisterLocked takes back what Register did. A ring that is gone has forgotten it.
+func (q *Queue) unregisterLocked() {
+	if registrar, can := q.ring.kernel.(Registrar); can {
+		for _, number := range q.registered {
+			registrar.Unregister(number)
+		}
+	}
+	q.registered = nil
 }
 
 // Submit stages the batch and passes it to the kernel.
@@ -130,6 +158,7 @@ func (q *Queue) Close() error {
 	}
 	r.flushLocked()
 	if !q.closed {
+		q.unregisterLocked()
 		q.closed = true
 		r.queues--
 	}

@@ -155,7 +155,7 @@ func (r *ring) stageSlotLocked(index uint32) {
 	offset, _ := r.files.Split(s.request.Address+uint64(s.start), 0)
 	r.kernel.Stage(Operation{
 		Slot: index, Op: s.request.Op, Descriptor: s.file.Descriptor(), Offset: offset,
-		Memory: s.request.Buffer[s.start:s.end],
+		Memory: s.request.Buffer[s.start:s.end], Registered: s.request.Registered,
 	})
 }
 
