@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/pyropedb/pyrope/device"
+	"github.com/pyropedb/pyrope/device/faultdev"
 	"github.com/pyropedb/pyrope/device/file"
 	"github.com/pyropedb/pyrope/device/localmemory"
 	"github.com/pyropedb/pyrope/tsavorite"
@@ -101,6 +102,10 @@ func openDevice(t *testing.T, kind string) device.Device {
 	switch kind {
 	case "localmemory":
 		d, err = localmemory.Open(o)
+	case "slow": // no read is over when it has been submitted
+		if d, err = localmemory.Open(o); err == nil {
+			d = faultdev.Wrap(d, faultdev.Options{Delay: time.Millisecond})
+		}
 	case "file":
 		d, err = file.Open(o)
 	default:
@@ -502,7 +507,7 @@ func TestManyPending(t *testing.T) {
 
 // TestOnBlock: the hook runs before the first wait after each Enter, and not without one.
 func TestOnBlock(t *testing.T) {
-	settings := storeCase{"", tsavorite.Options{PageBytes: 4096, MemoryBytes: 3 * 4096}, "localmemory"}
+	settings := storeCase{"", tsavorite.Options{PageBytes: 4096, MemoryBytes: 3 * 4096}, "slow"}
 	s := openSession(t, settings.open(t))
 	defer s.Close()
 	s.Enter()
