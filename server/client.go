@@ -12,6 +12,9 @@ import (
 // ErrClientClosed says that a Client, or the server behind it, is closed; tested with errors.Is.
 var ErrClientClosed = errors.New("server: client is closed")
 
+// inProcess is the address of connections without a socket.
+const inProcess = "in-process:0"
+
 // Client is a connection without a socket: for tests, benchmarks and programs that embed a server.
 // Its commands run on the caller's goroutine, through the code that serves sockets. It belongs to
 // one goroutine at a time; make one for each.
@@ -36,7 +39,7 @@ func (s *Server) Client() (*Client, error) {
 		w.Close()
 		return nil, w.err
 	}
-	conn := network.NewInMemory(0, "in-process:0")
+	conn := network.NewInMemory(0, inProcess)
 	s.handler.introduce(conn)
 	c := &Client{server: s, worker: w, conn: conn}
 	s.mu.clients[c] = struct{}{}

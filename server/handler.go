@@ -1,10 +1,13 @@
 package server
 
 import (
+	"log/slog"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 
 	"github.com/pyropedb/pyrope/server/command"
+	"github.com/pyropedb/pyrope/server/config"
 	"github.com/pyropedb/pyrope/server/network"
 	"github.com/pyropedb/pyrope/server/resp"
 )
@@ -12,6 +15,12 @@ import (
 // handler joins connections to commands. It is the network's Handler.
 type handler struct {
 	state *command.State
+	log   *slog.Logger
+
+	maxBulk         atomic.Int64 // see use
+	outputHardBytes atomic.Int64
+
+	inputDisconnections, outputDisconnections atomic.Uint64 // connections that ended because of their buffers
 
 	lastID            atomic.Uint64 // of the clients, with and without sockets
 	accepted, refused atomic.Uint64 // connections
@@ -23,20 +32,51 @@ type handler struct {
 	}
 }
 
-// errMaxClients is what a connection above the limit is told, as Redis does.
-const errMaxClients = "ERR max number of clients reached"
+// What refused connections are told, as Redis tells them.
+const (
+	errMaxClients = "ERR max number of clients reached"
+	errDenied     = "DENIED Redis is running in protected mode because protected mode is enabled and no password is set for the default user. " +
+		"In this mode connections are only accepted from the loopback interface. " +
+		"If you want to connect from external computers to Redis you may adopt one of the following solutions: " +
+		"1) Just disable protected mode sending the command 'CONFIG SET protected-mode no' from the loopback interface " +
+		"by connecting to Redis from the same host the server is running, however MAKE SURE Redis is not publicly accessible " +
+		"from internet if you do so. Use CONFIG REWRITE to make this change permanent. " +
+		"2) Alternatively you can just disable the protected mode by editing the Redis configuration file, " +
+		"and setting the protected mode option to 'no', and then restarting the server. " +
+		"3) If you started the server manually just for testing, restart it with the '--protected-mode no' option. " +
+		"4) Setup a an authentication password for the default user. " +
+		"NOTE: You only need to do one of the above things in order for the server to start accepting connections from the outside."
+)
 
 // Open is part of network.Handler.
 func (h *handler) Open(c *network.Conn) {
 	h.accepted.Add(1)
 	server := &h.state.Server
-	if server.Clients.Count() >= server.MaxClients() {
-		h.refused.Add(1)
-		c.Out = resp.AppendError(c.Out, errMaxClients)
-		c.CloseAfterReply()
+	refusal := ""
+	switch {
+	case server.Clients.Count() >= server.MaxClients():
+		refusal = errMaxClients
+	case server.Current().ProtectedMode.IsOn() && server.Password() == "" && !isLocal(c.RemoteAddress()):
+		refusal = errDenied
+	default:
+		h.introduce(c)
 		return
 	}
-	h.introduce(c)
+	h.refused.Add(1)
+	c.Out = resp.AppendError(c.Out, refusal)
+	c.CloseAfterReply()
+}
+
+// isLocal tells whether a peer is on this machine for sure: at the other end of a unix socket or of loopback.
+func isLocal(remote string) bool {
+	address, err := netip.ParseAddrPort(remote)
+	return err != nil || address.Addr().Unmap().IsLoopback()
+}
+
+// use takes what connections need of the options; it is called again when they change.
+func (h *handler) use(o *config.Options) {
+	h.maxBulk.Store(int64(o.MaxBulk))
+	h.outputHardBytes.Store(int64(o.OutputLimits.Normal.Hard))
 }
 
 // introduce makes a connection a client that commands know.
@@ -57,6 +97,7 @@ func (h *handler) introduce(c *network.Conn) *command.Client {
 // Closed is part of network.Handler.
 func (h *handler) Closed(c *network.Conn) {
 	if client, ok := c.State.(*command.Client); ok {
+		h.noteLimits(client)
 		h.state.Server.Clients.Remove(client)
 		h.state.Disconnect(client)
 	}
@@ -69,7 +110,14 @@ func (h *handler) NewWorker(handOff func()) network.Worker { return h.newWorker(
 // says so to every connection it is given.
 func (h *handler) newWorker(handOff func()) *worker {
 	w := &worker{handler: h}
-	w.context, w.err = h.state.NewContext(handOff)
+	w.context, w.err = h.state.NewContext(func() {
+		if w.client != nil {
+			w.client.BeginWait()
+		}
+		if handOff != nil {
+			handOff()
+		}
+	})
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.mu.workers == nil {
@@ -85,6 +133,7 @@ func (h *handler) traffic() command.Traffic {
 	defer h.mu.Unlock()
 	sum := command.Traffic{
 		Accepted: h.accepted.Load(), Refused: h.refused.Load(),
+		InputDisconnections: h.inputDisconnections.Load(), OutputDisconnections: h.outputDisconnections.Load(),
 		InputBytes: h.mu.inputBytes, OutputBytes: h.mu.outputBytes,
 	}
 	for w := range h.mu.workers {
@@ -99,6 +148,7 @@ type worker struct {
 	handler *handler
 	context *command.Context // nil when there could be none
 	err     error            // why
+	client  *command.Client  // whom Serve serves
 
 	// Written by the goroutine that serves, read by INFO.
 	inputBytes, outputBytes atomic.Uint64
@@ -119,6 +169,8 @@ func (w *worker) Serve(c *network.Conn, input []byte) (consumed int) {
 		return len(input)
 	}
 	context := w.context
+	w.client = client
+	client.Parser.MaxBulkBytes = int(w.handler.maxBulk.Load())
 	before := len(c.Out)
 	context.Out = c.Out
 	for {
@@ -134,7 +186,9 @@ func (w *worker) Serve(c *network.Conn, input []byte) (consumed int) {
 	if client.Closing {
 		c.CloseAfterReply()
 	}
-	c.OutputHardBytes = 0
+	client.EndWait()
+	w.client = nil
+	c.OutputHardBytes = int(w.handler.outputHardBytes.Load())
 	if client.NeedsAuth {
 		c.OutputHardBytes = strangerOutputBytes
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pyropedb/pyrope/device"
+	"github.com/pyropedb/pyrope/server/certificate"
 	"github.com/pyropedb/pyrope/server/command"
 	"github.com/pyropedb/pyrope/server/config"
 	"github.com/pyropedb/pyrope/server/network"
@@ -38,6 +40,11 @@ type Server struct {
 	store    *tsavorite.Store
 	state    *command.State
 	handler  *handler
+
+	certificates     *certificate.Keeper // nil without TLS
+	certificatesSeen time.Time           // when sample looked last whether they have changed; its goroutine's alone
+	limiter          limiter             // sample's alone
+	changing         sync.Mutex          // held by change
 
 	shutdown     chan struct{} // closed when a client asks for the end
 	shutdownOnce sync.Once
@@ -70,11 +77,15 @@ func New(options Options) (*Server, error) {
 	}
 	s := &Server{options: resolved, log: log, patience: closePatience, shutdown: make(chan struct{})}
 	s.mu.clients = make(map[*Client]struct{})
+	if err := s.openCertificates(); err != nil {
+		return nil, err
+	}
 	if err := s.open(); err != nil {
 		return nil, err
 	}
-	s.handler = &handler{state: s.state}
+	s.handler = &handler{state: s.state, log: log}
 	s.describe(options.LogLevel)
+	s.handler.use(&s.options)
 	return s, nil
 }
 
@@ -117,6 +128,7 @@ func (s *Server) describe(level *slog.LevelVar) {
 	about.Traffic = s.handler.traffic
 	about.Closing = make(chan struct{})
 	about.Shutdown = s.requestShutdown
+	about.Change = s.change
 	if s.device != nil {
 		about.Device = s.device.Info()
 	}
@@ -135,22 +147,32 @@ func (s *Server) Start() error {
 	case s.mu.network != nil:
 		return errors.New("cannot start the server: it is running")
 	}
+	options := s.state.Server.Current()
 	listening, err := network.Listen(s.handler, network.Options{
-		Addresses:      s.options.Addresses(),
-		UnixSocket:     s.options.UnixSocket,
-		UnixSocketMode: s.options.UnixSocketPerm.FileMode(),
-		Loops:          s.options.NetworkThreads,
-		CloseTimeout:   s.patience,
+		Addresses:       options.Addresses(),
+		TLSAddresses:    options.TLSAddresses(),
+		TLS:             func() *tls.Config { return s.certificates.Config() },
+		HandshakeFailed: s.handshakeFailed,
+		Backlog:         options.TCPBacklog,
+		UnixSocket:      options.UnixSocket,
+		UnixSocketMode:  options.UnixSocketPerm.FileMode(),
+		Loops:           options.NetworkThreads,
+		InputHardBytes:  int(options.QueryBufferLimit),
+		KeepAlive:       keepAliveOf(options),
+		CloseTimeout:    s.patience,
 	})
 	if err != nil {
 		return err
 	}
 	s.mu.network = listening
-	for i, address := range listening.Addresses() {
-		if tcp, ok := address.(*net.TCPAddr); ok && i == 0 {
-			s.state.Server.Port.Store(int32(tcp.Port))
-		}
+	for _, address := range listening.Addresses() {
 		s.log.Info("listening", "address", address.String())
+	}
+	for _, address := range listening.TLSAddresses() {
+		s.log.Info("listening with TLS", "address", address.String())
+	}
+	if tcp, ok := s.addrLocked().(*net.TCPAddr); ok {
+		s.state.Server.Port.Store(int32(tcp.Port))
 	}
 	s.sampler.Add(1)
 	go s.sample()
@@ -171,6 +193,8 @@ func (s *Server) sample() {
 		select {
 		case now := <-ticker.C:
 			s.state.Sample(now)
+			s.enforce(now)
+			s.refreshCertificates(now)
 			switch cause := s.store.Info().FlushError; {
 			case cause != "" && refused == "":
 				s.log.Error("the device takes no pages; what is in memory stays there, and writes are refused when it is full", "cause", cause)
@@ -185,14 +209,36 @@ func (s *Server) sample() {
 	}
 }
 
-// Addr is the first address the server listens on, nil before Start and without sockets.
+// Addr is the first address the server listens on, one without TLS if there is any; nil before Start and
+// without sockets.
 func (s *Server) Addr() net.Addr {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.mu.network == nil || len(s.mu.network.Addresses()) == 0 {
+	return s.addrLocked()
+}
+
+// addrLocked is Addr.
+func (s *Server) addrLocked() net.Addr {
+	if s.mu.network == nil {
 		return nil
 	}
-	return s.mu.network.Addresses()[0]
+	for _, address := range append(s.mu.network.Addresses(), s.mu.network.TLSAddresses()...) {
+		return address
+	}
+	return nil
+}
+
+// TLSAddr is the first address on which the server speaks TLS, nil before Start and without TLS.
+func (s *Server) TLSAddr() net.Addr {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.network == nil {
+		return nil
+	}
+	for _, address := range s.mu.network.TLSAddresses() {
+		return address
+	}
+	return nil
 }
 
 // ShutdownRequested is closed when a client has sent SHUTDOWN; the server's owner then calls Close.
@@ -245,5 +291,5 @@ func (s *Server) closeDevice() error {
 	return s.device.Close()
 }
 
-// Options returns the options as they are in force: complete and rounded.
-func (s *Server) Options() config.Options { return s.options }
+// Options returns the options as they are in force: complete, rounded, and as CONFIG SET changed them.
+func (s *Server) Options() config.Options { return *s.state.Server.Current() }

@@ -58,6 +58,15 @@ func (r *Clients) Count() int {
 	return len(r.byID)
 }
 
+// Each calls visit for each connection, in no order. visit must not come back to the Clients.
+func (r *Clients) Each(visit func(*Client)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, client := range r.byID {
+		visit(client)
+	}
+}
+
 // all returns the connections, oldest first.
 func (r *Clients) all() []*Client {
 	r.mu.Lock()

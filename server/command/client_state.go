@@ -30,8 +30,9 @@ type Client struct {
 	protocol    atomic.Int32
 	commands    atomic.Uint64
 	lastCommand atomic.Pointer[Command]
-	noEvict     atomic.Bool // CLIENT NO-EVICT
-	noTouch     atomic.Bool // CLIENT NO-TOUCH
+	noEvict     atomic.Bool  // CLIENT NO-EVICT
+	noTouch     atomic.Bool  // CLIENT NO-TOUCH
+	waited      atomic.Int64 // when the last command that waited ended, in Unix nanoseconds; waitsNow during one
 
 	crowdedSince atomic.Int64 // since when more than the soft bound waits for a listener, see monotonic; 0 for not
 
@@ -83,6 +84,33 @@ func (c *Client) noteCommand(d *Command) {
 	if c.lastCommand.Load() != d {
 		c.lastCommand.Store(d)
 	}
+}
+
+// waitsNow stands for the end of a wait that has not come.
+const waitsNow = -1
+
+// BeginWait notes that a command of the client waits; the owner's.
+func (c *Client) BeginWait() { c.waited.Store(waitsNow) }
+
+// EndWait notes that no command waits any more; the owner's, after every batch.
+func (c *Client) EndWait() {
+	if c.waited.Load() == waitsNow {
+		c.waited.Store(time.Now().UnixNano())
+	}
+}
+
+// IdleSince is when the client was last heard of, or the command ended that waited longer; the zero time while one
+// waits. Any goroutine, for a client with a Transport.
+func (c *Client) IdleSince() time.Time {
+	waited := c.waited.Load()
+	if waited == waitsNow {
+		return time.Time{}
+	}
+	heard := c.Transport.LastInteraction()
+	if after := time.Unix(0, waited); after.After(heard) {
+		return after
+	}
+	return heard
 }
 
 // Name is what CLIENT SETNAME gave, or empty. Any goroutine.

@@ -50,6 +50,7 @@ func configSet(c *Context) {
 	}
 	seen := make(map[string]bool)
 	var changes []func()
+	var assigned []assignment
 	for i := 0; i < len(pairs); i += 2 {
 		name, value := lower(pairs[i]), string(pairs[i+1])
 		p := parameterNamed(name)
@@ -62,12 +63,23 @@ func configSet(c *Context) {
 			return
 		}
 		seen[name] = true
-		change, problem := p.prepare(c.State, value)
+		problem := ""
+		if p.check != nil {
+			problem = p.check(value)
+			assigned = append(assigned, assignment{name, value})
+		} else {
+			var change func()
+			change, problem = p.prepare(c.State, value)
+			changes = append(changes, change)
+		}
 		if problem != "" {
 			c.errorf(errConfigFailed, name, problem)
 			return
 		}
-		changes = append(changes, change)
+	}
+	if problem := c.changeOptions(assigned); problem != "" {
+		c.errorf(errConfigFailed, assigned[0].name, problem)
+		return
 	}
 	for _, change := range changes {
 		change()

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/pyropedb/pyrope/server/config"
-	"github.com/pyropedb/pyrope/server/resp"
 )
 
 // parameter is one name of CONFIG GET and SET.
@@ -20,6 +19,9 @@ type parameter struct {
 	// set checks a value and returns what puts it to use, or the problem with it. nil for a
 	// parameter that is fixed while the server runs.
 	set func(s *State, value string) (change func(), problem string)
+	// check is there instead of set for an option that the server around the commands puts to use, all of one
+	// CONFIG SET together; it returns the problem with a value.
+	check func(value string) (problem string)
 }
 
 // immutable is the problem of a parameter that is fixed while the server runs.
@@ -53,7 +55,7 @@ func parameterNamed(name string) *parameter {
 // describeParameters puts together those with a meaning of their own, those of Redis that are
 // always the same here, and the options of the server that are left.
 func describeParameters() []parameter {
-	all := append([]parameter{}, ownParameters...)
+	all := append(append([]parameter{}, ownParameters...), runtimeParameters()...)
 	for name, value := range constantParameters {
 		all = append(all, parameter{name: name, get: func(*State) string { return value }})
 	}
@@ -61,9 +63,11 @@ func describeParameters() []parameter {
 	for _, p := range all {
 		known[p.name] = true
 	}
-	for _, name := range config.Names() {
-		if !known[name] {
-			all = append(all, parameter{name: name, get: func(s *State) string { return s.Server.Options.Get(name) }})
+	for _, option := range config.Names() {
+		for _, name := range append(config.Aliases(option), option) {
+			if !known[name] {
+				all = append(all, parameter{name: name, get: optionText(option)})
+			}
 		}
 	}
 	slices.SortFunc(all, func(a, b parameter) int { return strings.Compare(a.name, b.name) })
@@ -77,10 +81,7 @@ var constantParameters = map[string]string{
 	"hz":                     "10",
 	"lazyfree-lazy-expire":   "no",
 	"notify-keyspace-events": "",
-	"proto-max-bulk-len":     strconv.Itoa(resp.DefaultMaxBulkBytes),
 	"save":                   "",
-	"tcp-keepalive":          "300",
-	"timeout":                "0",
 }
 
 // ownParameters are those whose value is not just the text of an option.

@@ -20,6 +20,8 @@ func infoStats(s *State, w *infoWriter) {
 	w.line("instantaneous_input_kbps", rates.inputPerSecond/1024)
 	w.line("instantaneous_output_kbps", rates.outputPerSecond/1024)
 	w.line("rejected_connections", traffic.Refused)
+	w.line("client_query_buffer_limit_disconnections", traffic.InputDisconnections)
+	w.line("client_output_buffer_limit_disconnections", traffic.OutputDisconnections)
 	w.line("expired_keys", 0)
 	w.line("evicted_keys", 0)
 	w.line("keyspace_hits", totals.Hits.Load())

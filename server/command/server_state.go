@@ -18,13 +18,15 @@ import (
 type Traffic struct {
 	Accepted, Refused       uint64 // connections
 	InputBytes, OutputBytes uint64
+	// Connections that ended because of client-query-buffer-limit and client-output-buffer-limit.
+	InputDisconnections, OutputDisconnections uint64
 }
 
 // ServerState is what the connection and server commands share beyond the databases. Its zero
 // value is a server without sockets, options or password.
 type ServerState struct {
 	// Set before the first command, and not changed afterwards.
-	Options  config.Options // resolved
+	Options  config.Options // resolved; as they were at the start, see Current
 	Device   device.Info    // zero without a storage tier
 	Started  time.Time
 	RunID    string         // 40 hexadecimal digits, see NewRunID
@@ -33,10 +35,14 @@ type ServerState struct {
 	Traffic  func() Traffic // nil without sockets
 	Closing  chan struct{}  // closed when the server ends, so that no command waits on; nil for never
 	Shutdown func()         // begins the end of the server and returns at once; nil refuses SHUTDOWN
+	// Change puts options to use that assign has changed, and then SetCurrent, or says why not; it may block. nil refuses
+	// every change.
+	Change func(assign func(*config.Options)) error
 
 	Clients Clients
 	Port    atomic.Int32 // the TCP port in use; 0 for none, or not listening yet
 
+	current    atomic.Pointer[config.Options] // see Current
 	errors     errorCounts
 	overdue    atomic.Bool            // see EndNow
 	password   atomic.Pointer[string] // nil or empty for none
@@ -55,6 +61,17 @@ func NewRunID() string {
 	rand.Read(id[:])
 	return hex.EncodeToString(id[:])
 }
+
+// Current returns the options as CONFIG SET has left them; nobody may change what it points to.
+func (s *ServerState) Current() *config.Options {
+	if current := s.current.Load(); current != nil {
+		return current
+	}
+	return &s.Options
+}
+
+// SetCurrent replaces what Current returns.
+func (s *ServerState) SetCurrent(o config.Options) { s.current.Store(&o) }
 
 // SetPassword makes AUTH ask new connections for a password; empty asks for none.
 func (s *ServerState) SetPassword(password string) { s.password.Store(&password) }
@@ -108,6 +125,8 @@ func (s *ServerState) traffic() Traffic {
 	now.Refused -= base.Refused
 	now.InputBytes -= base.InputBytes
 	now.OutputBytes -= base.OutputBytes
+	now.InputDisconnections -= base.InputDisconnections
+	now.OutputDisconnections -= base.OutputDisconnections
 	return now
 }
 

@@ -107,6 +107,43 @@ func LevelOf(level slog.Level) Level {
 	return None
 }
 
+// LogFormat is how log lines are written.
+type LogFormat string
+
+// The formats of log lines.
+const (
+	LogText LogFormat = "Text" // time=… level=… msg=… key=value
+	LogJSON LogFormat = "JSON" // an object a line
+)
+
+// UnmarshalText reads a log format in any case.
+func (f *LogFormat) UnmarshalText(text []byte) error {
+	return choose(f, "log format", text, LogText, LogJSON)
+}
+
+// ClientAuth says whether clients must show a certificate.
+type ClientAuth string
+
+// What may be asked of clients.
+const (
+	AuthNo       ClientAuth = "no"       // no certificate is asked for
+	AuthOptional ClientAuth = "optional" // one that is shown must be good
+	AuthYes      ClientAuth = "yes"      // a good one must be shown
+)
+
+// UnmarshalText reads it in any case; true and false, as Garnet has it, are yes and no.
+func (a *ClientAuth) UnmarshalText(text []byte) error {
+	switch strings.ToLower(string(text)) {
+	case "true":
+		*a = AuthYes
+		return nil
+	case "false":
+		*a = AuthNo
+		return nil
+	}
+	return choose(a, "demand for clients' certificates", text, AuthNo, AuthYes, AuthOptional)
+}
+
 // Format is the format of a config file.
 type Format string
 

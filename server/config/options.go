@@ -18,25 +18,64 @@ const DefaultPort = 6379
 // Options of the server. The zero value is a server in memory on a free loopback port. For every
 // field zero means "not given", and the field says what is taken then. Sizes are bytes.
 type Options struct {
-	// Port is the TCP port, 0 to 65535. 0 takes a free one, or none when UnixSocket is set.
-	Port int `name:"port" group:"Network" default:"6379" help:"TCP port; 0 picks a free one, or none with --unixsocket (6379)."`
+	// Port is the TCP port, 0 to 65535. 0 takes a free one, or none when UnixSocket or TLSPort is set.
+	Port int `name:"port" min:"0" max:"65535" group:"Network" default:"6379" help:"TCP port; 0 picks a free one, or none with --unixsocket or --tls-port (6379)."`
 	// Bind lists the addresses to listen on, separated by commas or blanks. Empty is loopback in
-	// protected mode, otherwise every address. "*" is every address, "localhost" both loopbacks.
+	// protected mode, otherwise every address. "*" is every address, "localhost" both loopbacks. One
+	// with a "-" before it may be missing on this machine.
 	Bind string `name:"bind" group:"Network" help:"Addresses to listen on, separated by commas or blanks (loopback)."`
-	// ProtectedMode decides what an empty Bind means. Default is on.
-	ProtectedMode Switch `name:"protected-mode" group:"Network" help:"Listen on loopback only unless --bind is given (yes)."`
+	// ProtectedMode refuses peers that are not on this machine as long as there is no password, and
+	// decides what an empty Bind means. Default is on.
+	ProtectedMode Switch `name:"protected-mode" group:"Network" help:"Without a password serve this machine only; without --bind listen on loopback only (yes)."`
 	// UnixSocket is the path of an additional unix socket. Empty is none.
 	UnixSocket string `name:"unixsocket" group:"Network" help:"Path of a unix socket to listen on too."`
 	// UnixSocketPerm is the mode of the socket file, 1 to 0777. 0 leaves what the umask gives.
 	UnixSocketPerm FileMode `name:"unixsocketperm" group:"Network" help:"Mode of the socket file, octal (what the umask gives)."`
 	// NetworkThreads is the number of event loops, 0 to 1024. 0 is as many as the load needs, up to one a processor.
-	NetworkThreads int `name:"network-threads" group:"Network" help:"Event loops, up to 1024 (as many as the load needs, up to one a processor)."`
+	NetworkThreads int `name:"network-threads" min:"0" max:"1024" group:"Network" help:"Event loops, up to 1024 (as many as the load needs, up to one a processor)."`
 	// MaxClients is the number of connections served at a time, 1 to 1000000. 0 is 10000.
-	MaxClients int `name:"network-connection-limit" aliases:"maxclients" group:"Network" help:"Connections served at a time (10000)."`
+	MaxClients int `name:"network-connection-limit" min:"1" max:"1000000" aliases:"maxclients" group:"Network" help:"Connections served at a time (10000)."`
 	// Password is what AUTH asks for. Empty asks for none.
 	Password string `name:"password" aliases:"requirepass" group:"Network" help:"Password that AUTH asks for (none)."`
+	// TCPBacklog is how many connections may wait to be accepted. 0 is what the system allows.
+	TCPBacklog int `name:"tcp-backlog" min:"0" max:"65535" group:"Network" help:"Connections that may wait to be accepted (what the system allows)."`
+	// TCPKeepAlive is the idle time in seconds before a TCP peer is probed; a given 0 is never. Not given is 300.
+	TCPKeepAlive Number `name:"tcp-keepalive" min:"0" max:"2147483647" group:"Network" help:"Idle seconds before a TCP peer is probed, 0 for never (300)."`
+	// Timeout is the idle time in seconds after which a connection is closed. 0 is never.
+	Timeout int `name:"timeout" min:"0" max:"2147483647" group:"Network" help:"Idle seconds after which a connection is closed, 0 for never (0)."`
+	// OutputLimits bound the output that peers have not taken, by class. A class that is not given has
+	// Redis's bounds: none for normal connections.
+	OutputLimits OutputLimits `name:"client-output-buffer-limit" group:"Network" help:"Unsent output: class hard soft seconds, for normal, replica and pubsub (Redis's)."`
+	// QueryBufferLimit bounds a request that is incomplete, from 1m. 0 is 1g.
+	QueryBufferLimit Size `name:"client-query-buffer-limit" min:"1048576" max:"9223372036854775807" group:"Network" help:"Largest incomplete request (1g)."`
+	// MaxBulk bounds an argument of a request, from 1m. 0 is 512m.
+	MaxBulk Size `name:"proto-max-bulk-len" min:"1048576" max:"9223372036854775807" group:"Network" help:"Largest argument of a request (512m)."`
 	// ScatterGather reads the cold records of pipelined GETs together. Default is on.
 	ScatterGather Switch `name:"sg-get" group:"Network" help:"Read the cold records of pipelined GETs together (yes)."`
+
+	// TLS makes Port speak TLS. Default is off.
+	TLS Switch `name:"tls" group:"TLS" help:"Speak TLS on --port (no)."`
+	// TLSPort is a further port, which speaks TLS, 0 to 65535. 0 is none.
+	TLSPort int `name:"tls-port" min:"0" max:"65535" group:"TLS" help:"A port that speaks TLS, beside --port or with --port 0 alone (none)."`
+	// CertFile holds the certificate: PEM, or PKCS#12 with its key.
+	CertFile string `name:"tls-cert-file" aliases:"cert-file-name" group:"TLS" help:"Certificate: PEM, or PKCS#12 with its key."`
+	// KeyFile holds the key of a PEM certificate. Empty: the certificate's file has it too.
+	KeyFile string `name:"tls-key-file" group:"TLS" help:"Key of a PEM certificate (in the certificate's file)."`
+	// KeyPassword opens a PKCS#12 file.
+	KeyPassword string `name:"tls-key-file-pass" aliases:"cert-password" group:"TLS" help:"Password of a PKCS#12 file."`
+	// CAFile and CADir hold the authorities for clients' certificates, in PEM.
+	CAFile string `name:"tls-ca-cert-file" aliases:"issuer-certificate-path" group:"TLS" help:"Authorities for clients' certificates, PEM."`
+	CADir  string `name:"tls-ca-cert-dir" group:"TLS" help:"Directory of such authorities."`
+	// AuthClients says whether clients must show a certificate. Default is yes.
+	AuthClients ClientAuth `name:"tls-auth-clients" aliases:"client-certificate-required" group:"TLS" help:"Certificates of clients: yes (they must), optional or no (yes)."`
+	// Protocols are the versions of TLS. Empty is 1.2 and 1.3.
+	Protocols string `name:"tls-protocols" group:"TLS" help:"Versions, of TLSv1, TLSv1.1, TLSv1.2 and TLSv1.3 (TLSv1.2 TLSv1.3)."`
+	// Ciphers are the suites of TLS 1.2 by OpenSSL's names. Empty is Go's choice.
+	Ciphers string `name:"tls-ciphers" group:"TLS" help:"Suites of TLS 1.2 by OpenSSL's names, with colons between (Go's choice)."`
+	// SessionCaching lets clients resume sessions. Default is on.
+	SessionCaching Switch `name:"tls-session-caching" group:"TLS" help:"Let clients resume sessions (yes)."`
+	// CertRefresh is how often in seconds the files are looked at for changes; a given 0 is never. Not given is 10.
+	CertRefresh Number `name:"cert-refresh-freq" min:"0" max:"2147483647" group:"TLS" help:"Seconds between looks whether a file has changed, 0 for never (10)."`
 
 	// Memory is the part of the log kept in memory, rounded down to a multiple of Page, at least
 	// three pages. 0 is 16g, or 70% of the machine's memory if that is less.
@@ -50,11 +89,11 @@ type Options struct {
 	// IndexMax is the size up to which the index grows, rounded down to a power of two. 0 is no bound.
 	IndexMax Size `name:"index-max-size" group:"Memory" help:"Size up to which the hash index doubles (no bound)."`
 	// MutablePercent is the share of Memory that is updated in place, 1 to 99. 0 is 90.
-	MutablePercent int `name:"mutable-percent" group:"Memory" help:"Share of the memory updated in place, 1 to 99 (90)."`
+	MutablePercent int `name:"mutable-percent" min:"1" max:"99" group:"Memory" help:"Share of the memory updated in place, 1 to 99 (90)."`
 	// Policy decides what a full memory does when there is no storage tier. Default is noeviction.
 	Policy Policy `name:"maxmemory-policy" group:"Memory" help:"Full memory without a storage tier: noeviction or allkeys-lru (noeviction)."`
 	// MaxDatabases is the number of logical databases, 1 to 256. 0 is 16.
-	MaxDatabases int `name:"max-databases" aliases:"databases" group:"Memory" help:"Logical databases, 1 to 256 (16)."`
+	MaxDatabases int `name:"max-databases" min:"1" max:"256" aliases:"databases" group:"Memory" help:"Logical databases, 1 to 256 (16)."`
 
 	// StorageTier spills what does not fit in memory to a device. Default is off.
 	StorageTier Switch `name:"storage-tier" group:"Storage" help:"Spill what does not fit in memory to a device (no)."`
@@ -70,15 +109,19 @@ type Options struct {
 	DeviceBackend device.Backend `name:"device-io-backend" group:"Storage" help:"Of a Native device: Libaio or Uring (Libaio)."`
 	// DeviceCompletionThreads is the number of goroutines that wait for completions, 0 to 64. 0 is
 	// the device's choice.
-	DeviceCompletionThreads int `name:"device-completion-threads" group:"Storage" help:"Goroutines that wait for completions, up to 64 (the device's choice)."`
+	DeviceCompletionThreads int `name:"device-completion-threads" min:"0" max:"64" group:"Storage" help:"Goroutines that wait for completions, up to 64 (the device's choice)."`
 	// DeviceContexts is the number of rings or I/O contexts, 0 to 4096. 0 is the device's choice.
-	DeviceContexts int `name:"device-io-contexts" group:"Storage" help:"Rings or contexts of the device, up to 4096 (the device's choice)."`
+	DeviceContexts int `name:"device-io-contexts" min:"0" max:"4096" group:"Storage" help:"Rings or contexts of the device, up to 4096 (the device's choice)."`
 	// DeviceQueueDepth is the depth of each ring, 0 to 32768. 0 is the device's choice.
-	DeviceQueueDepth int `name:"device-queue-depth" group:"Storage" help:"Depth of each ring, up to 32768 (the device's choice)."`
+	DeviceQueueDepth int `name:"device-queue-depth" min:"0" max:"32768" group:"Storage" help:"Depth of each ring, up to 32768 (the device's choice)."`
 	// DeviceThrottle bounds the requests in flight, 0 to 65536, from DeviceContexts to
 	// DeviceContexts × DeviceQueueDepth where those are given. 0 is the device's choice.
-	DeviceThrottle int `name:"device-throttle-limit" group:"Storage" help:"Requests in flight, up to 65536 and to contexts × depth (the device's choice)."`
+	DeviceThrottle int `name:"device-throttle-limit" min:"0" max:"65536" group:"Storage" help:"Requests in flight, up to 65536 and to contexts × depth (the device's choice)."`
 
 	// LoggerLevel is the least level that is logged. Default is Information.
 	LoggerLevel Level `name:"logger-level" aliases:"loglevel" group:"Log" help:"Trace, Debug, Information, Warning, Error, Critical or None (Information)."`
+	// LoggerFormat is how a log line is written. Default is Text.
+	LoggerFormat LogFormat `name:"logger-format" group:"Log" help:"Text or JSON (Text)."`
+	// LogFile is the file that log lines are appended to. Empty is the standard error.
+	LogFile string `name:"logfile" aliases:"file-logger" group:"Log" help:"File for the log, opened again at SIGHUP (standard error)."`
 }

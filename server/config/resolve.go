@@ -3,9 +3,11 @@ package config
 import (
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 
 	"github.com/pyropedb/pyrope/device"
+	"github.com/pyropedb/pyrope/server/certificate"
 	"github.com/pyropedb/pyrope/tsavorite"
 )
 
@@ -19,9 +21,6 @@ const (
 	memoryPercent  = 70 // share of the machine that the default of --memory may take
 	pagesWanted    = 16 // pages that memory holds when --page is not given
 	maxSegment     = Size(1) << 40
-	maxThreads     = 1024
-	maxClients     = 1_000_000
-	maxDatabases   = 256
 	minPage        = Size(tsavorite.MinPageBytes)
 	maxPage        = Size(tsavorite.MaxPageBytes)
 	minIndex       = Size(tsavorite.MinIndexBytes)
@@ -113,6 +112,15 @@ func (o Options) withPlainDefaults() Options {
 	setDefault(&o.MaxClients, 10000)
 	setDefault(&o.ProtectedMode, On)
 	setDefault(&o.ScatterGather, On)
+	setDefault(&o.TCPKeepAlive, Given(300))
+	o.OutputLimits = o.OutputLimits.withDefaults()
+	setDefault(&o.QueryBufferLimit, 1<<30)
+	setDefault(&o.MaxBulk, 512<<20)
+	setDefault(&o.TLS, Off)
+	setDefault(&o.AuthClients, AuthYes)
+	setDefault(&o.Protocols, "TLSv1.2 TLSv1.3")
+	setDefault(&o.SessionCaching, On)
+	setDefault(&o.CertRefresh, Given(10))
 	setDefault(&o.StorageTier, Off)
 	if o.StorageTier.IsOn() {
 		setDefault(&o.LogDir, ".")
@@ -121,6 +129,7 @@ func (o Options) withPlainDefaults() Options {
 		setDefault(&o.DeviceType, device.Native) // the one kind that has backends
 	}
 	setDefault(&o.LoggerLevel, Information)
+	setDefault(&o.LoggerFormat, LogText)
 	return o
 }
 
@@ -135,7 +144,7 @@ func setDefault[T comparable](field *T, value T) {
 // validate reports everything that is wrong with complete options: values out of range, then
 // pairs that do not fit, each with the names, the values and the nearest that is accepted.
 func (o Options) validate() error {
-	return errors.Join(o.validateChoices(), o.validateNumbers(), o.validateSizes(), o.validateStorage())
+	return errors.Join(o.validateChoices(), o.validateNumbers(), o.validateSizes(), o.validateStorage(), o.validateTLS())
 }
 
 // validateChoices checks that every option that is one of a few words is spelt as the constants
@@ -157,29 +166,32 @@ func (o Options) validateChoices() error {
 	return errors.Join(errs...)
 }
 
-// validateNumbers checks the plain numbers against their ranges.
+// validateNumbers checks the numbers, and the sizes with bounds in their tags, against them.
 func (o Options) validateNumbers() error {
-	checks := []struct {
-		name            string
-		value, min, max int
-	}{
-		{"port", o.Port, 0, 65535},
-		{"network-threads", o.NetworkThreads, 0, maxThreads},
-		{"mutable-percent", o.MutablePercent, 1, 99},
-		{"max-databases", o.MaxDatabases, 1, maxDatabases},
-		{"network-connection-limit", o.MaxClients, 1, maxClients},
-		{"device-completion-threads", o.DeviceCompletionThreads, 0, device.MaxCompletionThreads},
-		{"device-io-contexts", o.DeviceContexts, 0, device.MaxIOContexts},
-		{"device-queue-depth", o.DeviceQueueDepth, 0, device.MaxQueueDepth},
-		{"device-throttle-limit", o.DeviceThrottle, 0, device.MaxThrottleLimit},
-	}
 	var errs []error
-	for _, c := range checks {
-		if c.value < c.min || c.value > c.max {
-			errs = append(errs, fmt.Errorf("--%s %d is out of range: %d to %d", c.name, c.value, c.min, c.max))
+	for _, s := range settings {
+		var value int64
+		switch v := reflect.ValueOf(o).Field(s.field).Interface().(type) {
+		case int:
+			value = int64(v)
+		case Number:
+			value = int64(v.Value)
+		case Size:
+			value = int64(min(v, math.MaxInt64))
+		}
+		if s.most != 0 && (value < s.least || value > s.most) {
+			errs = append(errs, outOfRange(s, o.Get(s.name)))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// outOfRange is the error for a number or a size that is not between its bounds.
+func outOfRange(s setting, value string) error {
+	if reflect.TypeFor[Options]().Field(s.field).Type == reflect.TypeFor[Size]() {
+		return fmt.Errorf("--%s %s is too small: at least %s", s.name, value, Size(s.least))
+	}
+	return fmt.Errorf("--%s %s is out of range: %d to %d", s.name, value, s.least, s.most)
 }
 
 // validateSizes checks the sizes alone, and then in pairs when each is right alone.
@@ -240,6 +252,32 @@ func (o Options) validateStorage() error {
 		errs = append(errs, fmt.Errorf(
 			"--device-throttle-limit %d is too large for --device-io-contexts %d × --device-queue-depth %d: at most %d",
 			o.DeviceThrottle, o.DeviceContexts, o.DeviceQueueDepth, capacity))
+	}
+	return errors.Join(errs...)
+}
+
+// validateTLS checks what TLS needs. Whether the files are any good is seen when they are read.
+func (o Options) validateTLS() error {
+	asked := "--tls"
+	if !o.TLS.IsOn() {
+		asked = fmt.Sprintf("--tls-port %d", o.TLSPort)
+	}
+	var errs []error
+	if o.SpeaksTLS() && o.CertFile == "" {
+		errs = append(errs, fmt.Errorf("%s needs --tls-cert-file", asked))
+	}
+	if o.SpeaksTLS() && o.AuthClients != AuthNo && o.CAFile == "" && o.CADir == "" {
+		errs = append(errs, fmt.Errorf("%s with --tls-auth-clients %s needs --tls-ca-cert-file or --tls-ca-cert-dir; --tls-auth-clients no asks clients for no certificate",
+			asked, o.AuthClients))
+	}
+	if o.TLSPort != 0 && o.TLSPort == o.Port {
+		errs = append(errs, fmt.Errorf("--tls-port %d is --port too: give --port 0 for TLS alone", o.TLSPort))
+	}
+	if _, _, err := certificate.ParseProtocols(o.Protocols); err != nil {
+		errs = append(errs, fmt.Errorf("--tls-protocols: %w", err))
+	}
+	if _, err := certificate.ParseCiphers(o.Ciphers); err != nil {
+		errs = append(errs, fmt.Errorf("--tls-ciphers: %w", err))
 	}
 	return errors.Join(errs...)
 }

@@ -22,7 +22,15 @@ func TestDefaults(t *testing.T) {
 		Memory: 16 << 30, Page: 16 << 20, Index: 4 << 20, MutablePercent: 90,
 		Policy: config.NoEviction, MaxDatabases: 16, MaxClients: 10000,
 		StorageTier: config.Off, Segment: 1 << 30,
-		LoggerLevel: config.Information,
+		LoggerLevel: config.Information, LoggerFormat: config.LogText,
+		TCPKeepAlive: config.Given(300), QueryBufferLimit: 1 << 30, MaxBulk: 512 << 20,
+		OutputLimits: config.OutputLimits{
+			Normal:  config.OutputLimit{Given: true},
+			Replica: config.OutputLimit{Hard: 256 << 20, Soft: 64 << 20, SoftSeconds: 60, Given: true},
+			PubSub:  config.OutputLimit{Hard: 32 << 20, Soft: 8 << 20, SoftSeconds: 60, Given: true},
+		},
+		TLS: config.Off, AuthClients: config.AuthYes, Protocols: "TLSv1.2 TLSv1.3", SessionCaching: config.On,
+		CertRefresh: config.Given(10),
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
@@ -127,6 +135,23 @@ func TestRefusals(t *testing.T) {
 		"--device-throttle-limit 3 is too small for --device-io-contexts 4: at least 4")
 	refused(config.Options{MaxClients: -1}, "--network-connection-limit -1 is out of range: 1 to 1000000")
 	refused(config.Options{LogDir: "/data"}, "--logdir /data needs --storage-tier")
+	refused(config.Options{QueryBufferLimit: 1000}, "--client-query-buffer-limit 1000 is too small: at least 1m")
+	refused(config.Options{MaxBulk: 64 << 10}, "--proto-max-bulk-len 64k is too small: at least 1m")
+	refused(config.Options{Timeout: -1}, "--timeout -1 is out of range: 0 to 2147483647")
+	refused(config.Options{TCPBacklog: 70000}, "--tcp-backlog 70000 is out of range: 0 to 65535")
+	refused(config.Options{TCPKeepAlive: config.Given(-1)}, "--tcp-keepalive -1 is out of range: 0 to 2147483647")
+	refused(config.Options{CertRefresh: config.Given(-5)}, "--cert-refresh-freq -5 is out of range: 0 to 2147483647")
+	refused(config.Options{TLSPort: 65536, CertFile: "c", AuthClients: config.AuthNo}, "--tls-port 65536 is out of range: 0 to 65535")
+	refused(config.Options{TLS: on, AuthClients: config.AuthNo}, "--tls needs --tls-cert-file")
+	refused(config.Options{TLSPort: 7, AuthClients: config.AuthNo}, "--tls-port 7 needs --tls-cert-file")
+	refused(config.Options{TLS: on, CertFile: "c"},
+		"--tls with --tls-auth-clients yes needs --tls-ca-cert-file or --tls-ca-cert-dir; --tls-auth-clients no asks clients for no certificate")
+	refused(config.Options{TLSPort: 7, CertFile: "c", AuthClients: config.AuthOptional},
+		"--tls-port 7 with --tls-auth-clients optional needs --tls-ca-cert-file or --tls-ca-cert-dir; --tls-auth-clients no asks clients for no certificate")
+	refused(config.Options{TLSPort: 7, Port: 7, CertFile: "c", CAFile: "a"}, "--tls-port 7 is --port too: give --port 0 for TLS alone")
+	refused(config.Options{Protocols: "TLSv1.1 TLSv1.3"},
+		`--tls-protocols: cannot read protocols "TLSv1.1 TLSv1.3": a version between them is left out`)
+	refused(config.Options{AuthClients: "YES"}, `--tls-auth-clients is "YES"; it must be written "yes"`)
 	refused(config.Options{StorageTier: on, DeviceType: device.Null, DeviceBackend: device.Uring},
 		"--device-io-backend Uring does not go with --device-type Null: it needs Native")
 	refused(config.Options{Policy: "volatile-ttl"},
@@ -179,16 +204,70 @@ func TestAddresses(t *testing.T) {
 	check(config.Options{}, "127.0.0.1:0")
 	check(config.Options{Port: 6379}, "127.0.0.1:6379")
 	check(config.Options{Port: 6379, ProtectedMode: config.Off}, ":6379")
-	check(config.Options{Port: 1, Bind: "127.0.0.1 -::1"}, "127.0.0.1:1", "[::1]:1")
+	check(config.Options{Port: 1, Bind: "127.0.0.1 -::1"}, "127.0.0.1:1", "-[::1]:1")
 	check(config.Options{Port: 1, Bind: "10.0.0.1,[::2]"}, "10.0.0.1:1", "[::2]:1")
-	check(config.Options{Port: 1, Bind: "localhost"}, "127.0.0.1:1", "[::1]:1")
+	check(config.Options{Port: 1, Bind: "localhost"}, "127.0.0.1:1", "-[::1]:1")
+	check(config.Options{Port: 1, Bind: "::1 -::1 -10.0.0.1"}, "[::1]:1", "-10.0.0.1:1")
 	check(config.Options{Port: 1, Bind: "* -::*"}, ":1")
 	check(config.Options{UnixSocket: "/tmp/s"})
 	check(config.Options{UnixSocket: "/tmp/s", Port: 5}, "127.0.0.1:5")
+	check(config.Options{TLSPort: 6})
+	check(config.Options{TLSPort: 6, Port: 5}, "127.0.0.1:5")
+	check(config.Options{TLS: config.On, Port: 5})
+}
+
+func TestTLSAddresses(t *testing.T) {
+	check := func(o config.Options, want ...string) {
+		t.Helper()
+		if diff := cmp.Diff(want, o.TLSAddresses()); diff != "" || o.SpeaksTLS() != (want != nil) {
+			t.Errorf("%+v (-want +got):\n%s", o, diff)
+		}
+	}
+	check(config.Options{Port: 5})
+	check(config.Options{TLSPort: 6, Bind: "10.0.0.1"}, "10.0.0.1:6")
+	check(config.Options{TLS: config.On}, "127.0.0.1:0")
+	check(config.Options{TLS: config.On, Port: 5, TLSPort: 6}, "127.0.0.1:5", "127.0.0.1:6")
+	check(config.Options{TLS: config.On, TLSPort: 6}, "127.0.0.1:6")
+}
+
+// TestRangesFitTheLayersBelow compares the bounds in the tags with those of whoever uses the numbers.
+func TestRangesFitTheLayersBelow(t *testing.T) {
+	for name, want := range map[string]int64{
+		"device-completion-threads": device.MaxCompletionThreads, "device-io-contexts": device.MaxIOContexts,
+		"device-queue-depth": device.MaxQueueDepth, "device-throttle-limit": device.MaxThrottleLimit,
+	} {
+		if least, most := config.Range(name); least != 0 || most != want {
+			t.Errorf("%s goes from %d to %d, want %d", name, least, most, want)
+		}
+	}
+}
+
+func TestOutputLimits(t *testing.T) {
+	var o config.Options
+	for _, text := range []string{"normal 1mb 512kb 5", "PUBSUB 64mb 0 0 slave 0 0 0", "normal 2mb 0 0"} {
+		if err := o.Set("client-output-buffer-limit", text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := "normal 2097152 0 0 slave 0 0 0 pubsub 67108864 0 0"
+	if got := o.Get("client-output-buffer-limit"); got != want {
+		t.Errorf("limits %q, want %q", got, want)
+	}
+	for text, want := range map[string]string{
+		"": "once or more", "normal": "once or more", "normal 1 2 3 4": "once or more", "other 1 2 3": "class must be",
+		"normal x 0 0": "limits must be", "normal 0 x 0": "limits must be", "normal 0 0 -1": "limits must be", "normal 0 0 x": "limits must be",
+	} {
+		if err := o.Set("client-output-buffer-limit", text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+	if got := o.Get("client-output-buffer-limit"); got != want {
+		t.Errorf("refused limits leave %q, want %q", got, want)
+	}
 }
 
 func TestHosts(t *testing.T) {
-	for bind, want := range map[string]string{"": "127.0.0.1", "*": "*", "10.0.0.1,::1": "10.0.0.1 ::1"} {
+	for bind, want := range map[string]string{"": "127.0.0.1", "*": "*", "10.0.0.1,-::1": "10.0.0.1 -::1"} {
 		if got := (config.Options{Bind: bind}).Hosts(); got != want {
 			t.Errorf("hosts of %q are %q; want %q", bind, got, want)
 		}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding"
+	"errors"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -13,6 +14,8 @@ type setting struct {
 	name    string
 	aliases []string
 	field   int // index of the field in Options
+	// least and most bound a number or a size; both 0 for an option that has no such bounds.
+	least, most int64
 }
 
 // settings are all options in the order of their declaration; immutable.
@@ -27,6 +30,10 @@ func describe() []setting {
 		s := setting{name: tag.Get("name"), field: i}
 		if aliases := tag.Get("aliases"); aliases != "" {
 			s.aliases = strings.Split(aliases, ",")
+		}
+		if most := tag.Get("max"); most != "" {
+			s.least, _ = strconv.ParseInt(tag.Get("min"), 10, 64)
+			s.most, _ = strconv.ParseInt(most, 10, 64)
 		}
 		described = append(described, s)
 	}
@@ -57,6 +64,18 @@ func Names() []string {
 	return names
 }
 
+// Aliases returns the other names of an option.
+func Aliases(name string) []string {
+	s, _ := find(name)
+	return s.aliases
+}
+
+// Range returns the bounds of a number or a size, under its name or an alias; both are 0 where there are none.
+func Range(name string) (least, most int64) {
+	s, _ := find(name)
+	return s.least, s.most
+}
+
 // Canonical returns the option's own name for a name or an alias, in any case.
 func Canonical(name string) (string, bool) {
 	s, ok := find(name)
@@ -77,11 +96,15 @@ func (o *Options) Set(name, text string) error {
 	case *string:
 		*target = text
 	case *int:
-		if *target, err = strconv.Atoi(text); err != nil {
-			err = fmt.Errorf("cannot read number %q: it must be digits", text)
+		*target, err = strconv.Atoi(text)
+		if err != nil {
+			*target, err = 0, errNoNumber
 		}
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, errNoNumber):
+		return fmt.Errorf("%s: cannot read number %q: it must be a whole number from %d to %d", name, text, s.least, s.most)
+	case err != nil:
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil

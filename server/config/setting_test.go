@@ -31,6 +31,13 @@ func TestSetAndGetUnderEveryName(t *testing.T) {
 	check("unixsocketperm", "0755", "755")
 	check("requirepass", "x y", "x y")
 	check("maxmemory-policy", "NoEviction", "noeviction")
+	check("tcp-keepalive", "0", "0")
+	check("cert-refresh-freq", "30", "30")
+	check("client-certificate-required", "True", "yes")
+	check("tls-auth-clients", "Optional", "optional")
+	check("cert-file-name", "/c.pem", "/c.pem")
+	check("logger-format", "json", "JSON")
+	check("file-logger", "/x", "/x")
 
 	var o config.Options
 	if got := o.Get("nothing"); got != "" {
@@ -41,7 +48,7 @@ func TestSetAndGetUnderEveryName(t *testing.T) {
 			t.Errorf("%s is %s, %v", name, canonical, ok)
 		}
 	}
-	if names := config.Names(); len(names) != 26 || !slices.Contains(names, "index-max-size") {
+	if names := config.Names(); len(names) != 46 || !slices.Contains(names, "index-max-size") {
 		t.Errorf("%d options: %q", len(names), names)
 	}
 }
@@ -49,6 +56,7 @@ func TestSetAndGetUnderEveryName(t *testing.T) {
 func TestSetRefusesAndLeavesAsItWas(t *testing.T) {
 	for name, text := range map[string]string{
 		"port": "a", "sg-get": "maybe", "device-type": "Azure", "logger-level": "loud", "unixsocketperm": "999",
+		"tcp-keepalive": "soon", "tls-auth-clients": "maybe", "logger-format": "XML", "client-output-buffer-limit": "normal",
 		"memory": "much", "maxmemory-policy": "volatile-lru", "device-io-backend": "spdk", "nothing": "x",
 	} {
 		var o config.Options

@@ -44,7 +44,8 @@ type Options struct {
 	// 0: 128 KiB. At least 4 KiB.
 	ReadBufferBytes int
 	// OutputSoftBytes is the unsent output above which a connection is no longer served (N7).
-	// 0: 64 MiB, so that a client may send a long pipeline before it reads the first reply.
+	// 0: 48 MiB, so that a client may send a long pipeline before it reads the first reply; with the batch and the
+	// growth of the buffer on top that stays below 64 MiB.
 	OutputSoftBytes int
 	// OutputHardBytes is the unsent output above which a connection is dropped. 0: no bound.
 	OutputHardBytes int
@@ -62,7 +63,7 @@ func (o Options) withDefaults() Options {
 		o.ReadBufferBytes = 128 << 10
 	}
 	if o.OutputSoftBytes == 0 {
-		o.OutputSoftBytes = 64 << 20
+		o.OutputSoftBytes = 48 << 20
 	}
 	if o.InputHardBytes == 0 {
 		o.InputHardBytes = 1 << 30

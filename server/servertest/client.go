@@ -1,6 +1,7 @@
 package servertest
 
 import (
+	"crypto/tls"
 	"fmt"
 	"net"
 	"strconv"
@@ -25,6 +26,7 @@ const replyTimeout = 20 * time.Second
 // bytes that come back. It is not safe for concurrent use.
 type Client struct {
 	network, address string
+	secure           *tls.Config // nil without TLS
 	connection       net.Conn
 	received         []byte // bytes behind the last reply
 }
@@ -40,6 +42,17 @@ func Dial(tb testing.TB, address string) *Client {
 	return c
 }
 
+// DialTLS connects to a server that speaks TLS and has a certificate for localhost; the error is that of the handshake. The connection is closed when the test ends.
+func DialTLS(tb testing.TB, address string, config *tls.Config) (*Client, error) {
+	tb.Helper()
+	c := &Client{network: "tcp", address: address, secure: config}
+	if err := c.Reconnect(); err != nil {
+		return nil, err
+	}
+	tb.Cleanup(func() { c.connection.Close() })
+	return c, nil
+}
+
 // Reconnect closes the connection, if there is one, and opens a new one.
 func (c *Client) Reconnect() error {
 	if c.connection != nil {
@@ -48,6 +61,16 @@ func (c *Client) Reconnect() error {
 	connection, err := net.DialTimeout(c.network, c.address, replyTimeout)
 	if err != nil {
 		return fmt.Errorf("cannot connect to the server under test: %w", err)
+	}
+	if c.secure != nil {
+		config := c.secure.Clone()
+		config.ServerName = "localhost"
+		secure := tls.Client(connection, config)
+		if err := secure.Handshake(); err != nil {
+			connection.Close()
+			return fmt.Errorf("cannot shake hands with the server under test: %w", err)
+		}
+		connection = secure
 	}
 	c.connection, c.received = connection, nil
 	return nil
