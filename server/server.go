@@ -279,6 +279,7 @@ func (s *Server) Close() error {
 	for client := range clients {
 		client.free()
 	}
+	s.state.Close()
 	errs = append(errs, s.store.Close(), s.closeDevice())
 	return errors.Join(errs...)
 }

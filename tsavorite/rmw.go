@@ -60,6 +60,8 @@ func (s *Session) update(hash uint64, key Key, u Updater, known *operation) (Sta
 		var before Record
 		if !current.IsNone() && !current.IsDead(s.now) {
 			before, alive = live(current), true
+		} else if !current.IsNone() && current.Kind() >= uint8(OwnerKind) {
+			s.store.noteReleased(current) // expired
 		}
 		status, retry := w.carryOut(u, before, alive)
 		if !retry {

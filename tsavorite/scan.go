@@ -191,6 +191,8 @@ func (s *Session) consider(r record.Record, at, next record.Address, inMemory bo
 	}
 	if isCandidate {
 		s.copyCandidate(r, at, next)
+	} else if s.scan.dead != nil && r.Kind() >= uint8(OwnerKind) {
+		s.store.noteReleased(r)
 	}
 	s.unlatchShared(t, b, hash)
 	if isCandidate && f.address == 0 && f.disk > at {

@@ -35,6 +35,8 @@ type Store struct {
 
 	cursors issuedCursors
 
+	released atomic.Pointer[func(key Key, old Record)] // see OnRelease
+
 	grow       chan struct{} // capacity 1: wakes the grower
 	compact    chan struct{} // capacity 1: wakes the compactor
 	compactMu  sync.Mutex    // held while a page is compacted
@@ -117,6 +119,26 @@ func (s *Store) DropNamespace(namespace uint32) {
 	s.dropped[namespace] = uint64(s.log.Tail())
 	s.mu.Unlock()
 	s.log.AddDead(s.options.MemoryBytes) // how much is dead is not known: worth a round
+}
+
+// PageBytes is the size of a log page: what a record must fit.
+func (s *Store) PageBytes() uint64 { return s.options.PageBytes }
+
+// Evicts reports whether the store drops live records to make room: with EvictOldest and no device, or
+// with a device that keeps nothing.
+func (s *Store) Evicts() bool { return s.log.Evicts() }
+
+// OnRelease sets a function that is told of records of OwnerKind and above that are replaced or removed without
+// a look at them, by Upsert and Delete, that an RMW finds expired, or that compaction drops, as far as they
+// lie in memory. It is a hint: the key may have such a record still, or again. key and old are valid only
+// during the call, which is made with the key's latch held: it must not block and must not call the store.
+func (s *Store) OnRelease(released func(key Key, old Record)) { s.released.Store(&released) }
+
+// noteReleased tells the function of OnRelease of a record that stands for others.
+func (s *Store) noteReleased(r record.Record) {
+	if released := s.released.Load(); released != nil && !r.IsTombstone() {
+		(*released)(Key{r.Namespace(), r.Key()}, live(r))
+	}
 }
 
 // HasEvicted reports whether the store has dropped live records to make room: with EvictOldest, or with

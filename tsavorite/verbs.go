@@ -9,6 +9,10 @@ type Key struct {
 // Kind says what the value bytes of a record mean; the engine never looks inside. Zero is a string.
 type Kind uint8
 
+// OwnerKind is the least Kind of a record that stands for others, which are of no use without it: see
+// Store.OnRelease.
+const OwnerKind Kind = 1 << 7
+
 // Metadata is what a record carries beside key and value.
 type Metadata struct {
 	Deadline int64  // Unix time in milliseconds after which the record is dead; 0 is never

@@ -42,6 +42,13 @@ func (w *writer) end() {
 // isLive reports whether the key has a live record in memory.
 func (w *writer) isLive() bool { return !w.record.IsNone() && !w.record.IsDead(w.session.now) }
 
+// release tells who wants to know that the record in memory, which stands for others, is about to go.
+func (w *writer) release() {
+	if !w.record.IsNone() && w.record.Kind() >= uint8(OwnerKind) {
+		w.session.store.noteReleased(w.record)
+	}
+}
+
 // isMutable reports whether the record in memory may be changed in place.
 func (w *writer) isMutable() bool {
 	return !w.record.IsNone() && w.address >= w.session.log.ReadOnly()
@@ -169,6 +176,7 @@ func (s *Session) Upsert(key Key, value []byte, m Metadata) Status {
 	for {
 		var w writer
 		w.start(s, hash, key)
+		w.release()
 		status := Created
 		switch {
 		case w.isLive():
@@ -219,6 +227,7 @@ func (s *Session) Delete(key Key) Status {
 	for {
 		var w writer
 		w.start(s, hash, key)
+		w.release()
 		if w.record.IsNone() && w.disk == 0 {
 			w.end()
 			return NotFound

@@ -112,6 +112,24 @@ func (u *setbitUpdater) Write(value []byte, _ tsavorite.Record) {
 	}
 }
 
+// updateLarge writes the bit in a large string.
+func (u *setbitUpdater) updateLarge(v *large) tsavorite.Status {
+	u.old, u.problem = 0, ""
+	var b [1]byte
+	index := int64(u.offset >> 3)
+	if index < v.length {
+		if status := v.copyTo(b[:], index); status != tsavorite.Found || v.lost {
+			return status
+		}
+	}
+	u.old = bitAt(b[:], u.offset&7)
+	if index < v.length && u.old == u.bit {
+		return tsavorite.Found
+	}
+	b[0] = b[0]&^(0x80>>(u.offset&7)) | u.bit<<(7-u.offset&7)
+	return v.write(index, b[:])
+}
+
 // bitAt is a bit of a value: 0 beyond its end.
 func bitAt(value []byte, offset int) byte {
 	if offset>>3 >= len(value) {
@@ -127,7 +145,7 @@ func getbit(c *Context) {
 		return
 	}
 	r := &c.bits
-	*r = bitReader{context: c, answer: answerGetbit, offset: int(offset)}
+	*r = bitReader{context: c, answer: answerGetbit, large: largeGetbit, offset: int(offset)}
 	r.read()
 }
 
@@ -135,6 +153,7 @@ func getbit(c *Context) {
 type bitReader struct {
 	context *Context
 	answer  func(r *bitReader, value []byte, found bool)
+	large   func(r *bitReader, v *large) tsavorite.Status // the answer from a large string
 	status  tsavorite.Status
 
 	offset     int            // GETBIT
@@ -146,7 +165,7 @@ type bitReader struct {
 // read reads the key and counts the hit or the miss.
 func (r *bitReader) read() {
 	c := r.context
-	c.Session.Read(c.key(c.Args[1]), 0, r)
+	c.read(c.Args[1], r)
 	c.countLookup(r.status)
 }
 
@@ -172,7 +191,24 @@ func (r *bitReader) Read(_ uint64, status tsavorite.Status, record tsavorite.Rec
 	}
 }
 
+// readLarge replies from a large string.
+func (r *bitReader) readLarge(v *large, _ tsavorite.Metadata) tsavorite.Status {
+	r.status = tsavorite.Found
+	return r.large(r, v)
+}
+
 // answerGetbit replies with one bit.
 func answerGetbit(r *bitReader, value []byte, _ bool) {
 	r.context.integer(int64(bitAt(value, r.offset)))
+}
+
+func largeGetbit(r *bitReader, v *large) tsavorite.Status {
+	var b [1]byte
+	if index := int64(r.offset >> 3); index < v.length {
+		if status := v.copyTo(b[:], index); status != tsavorite.Found || v.lost {
+			return status
+		}
+	}
+	r.context.integer(int64(bitAt(b[:], r.offset&7)))
+	return tsavorite.Found
 }

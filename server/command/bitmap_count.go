@@ -3,12 +3,14 @@ package command
 import (
 	"encoding/binary"
 	"math/bits"
+
+	"github.com/pyropedb/pyrope/tsavorite"
 )
 
 // bitcount is BITCOUNT key [start end [BYTE|BIT]].
 func bitcount(c *Context) {
 	r := &c.bits
-	*r = bitReader{context: c, answer: answerBitcount}
+	*r = bitReader{context: c, answer: answerBitcount, large: largeBitcount}
 	switch len(c.Args) {
 	case 2:
 		r.span.whole()
@@ -34,6 +36,27 @@ func answerBitcount(r *bitReader, value []byte, found bool) {
 	}
 }
 
+// largeBitcount counts piece by piece.
+func largeBitcount(r *bitReader, v *large) tsavorite.Status {
+	if r.span.problem != "" {
+		r.context.error(r.span.problem)
+		return tsavorite.Found
+	}
+	start, end := r.span.within(int(v.length))
+	count := 0
+	status := tsavorite.Found
+	if start < end {
+		status = v.read(int64(start>>3), int64((end-1)>>3)+1, func(p piece) {
+			base := int(p.at) * 8
+			count += countBits(p.bytes, max(start-base, 0), min(end-base, len(p.bytes)*8))
+		})
+	}
+	if status == tsavorite.Found && !v.lost {
+		r.context.integer(int64(count))
+	}
+	return status
+}
+
 // bitpos is BITPOS key bit [start [end [BYTE|BIT]]].
 func bitpos(c *Context) {
 	bit, ok := c.integerArgument(c.Args[2])
@@ -45,7 +68,7 @@ func bitpos(c *Context) {
 		return
 	}
 	r := &c.bits
-	*r = bitReader{context: c, answer: answerBitpos, bit: byte(bit)}
+	*r = bitReader{context: c, answer: answerBitpos, large: largeBitpos, bit: byte(bit)}
 	switch len(c.Args) {
 	case 3:
 		r.span.whole()
@@ -79,6 +102,44 @@ func answerBitpos(r *bitReader, value []byte, found bool) {
 		at = -1
 	}
 	c.integer(int64(at))
+}
+
+// largeBitpos searches batch by batch, and ends with the one that has the bit.
+func largeBitpos(r *bitReader, v *large) tsavorite.Status {
+	c := r.context
+	if r.span.problem != "" {
+		c.error(r.span.problem)
+		return tsavorite.Found
+	}
+	start, end := r.span.within(int(v.length))
+	at := end
+	look := func(p piece) {
+		if at != end {
+			return
+		}
+		base, bits := int(p.at)*8, len(p.bytes)*8
+		if first, last := max(start-base, 0), min(end-base, bits); first < last {
+			if found := findBit(p.bytes, first, last, r.bit); found < last {
+				at = base + found
+				return
+			}
+		}
+		if first := max(base+bits, start); p.zeros > 0 && r.bit == 0 && first < end {
+			at = first
+		}
+	}
+	batch := chunkBatch * v.chunkBytes
+	for from := int64(start >> 3); from < int64(end+7)>>3 && at == end; from += batch - from%batch {
+		to := min(from+batch-from%batch, int64(end+7)>>3)
+		if status := v.read(from, to, look); status != tsavorite.Found || v.lost {
+			return status
+		}
+	}
+	if start >= end || at == end && (r.bit == 1 || r.span.endGiven) {
+		at = -1
+	}
+	c.integer(int64(at))
+	return tsavorite.Found
 }
 
 // bitSpan is the part of a bitmap that BITCOUNT and BITPOS look at.

@@ -45,7 +45,7 @@ func bitfieldReadOnly(c *Context) {
 // readBitOperations carries out operations that are all GETs.
 func (c *Context) readBitOperations() {
 	r := &c.bits
-	*r = bitReader{context: c, answer: answerBitfield, operations: c.field.operations}
+	*r = bitReader{context: c, answer: answerBitfield, large: largeBitfield, operations: c.field.operations}
 	r.read()
 	c.field.release()
 }
@@ -57,6 +57,20 @@ func answerBitfield(r *bitReader, value []byte, _ bool) {
 		r.operations[i].carryOut(value)
 		r.operations[i].reply(r.context)
 	}
+}
+
+// largeBitfield replies with integers out of a large string.
+func largeBitfield(r *bitReader, v *large) tsavorite.Status {
+	for i := range r.operations {
+		if status := r.operations[i].carryOutIn(v); status != tsavorite.Found || v.lost {
+			return status
+		}
+	}
+	r.context.array(len(r.operations))
+	for i := range r.operations {
+		r.operations[i].reply(r.context)
+	}
+	return tsavorite.Found
 }
 
 // bitAction is what a bitOperation does.
@@ -109,6 +123,27 @@ func (o *bitOperation) carryOut(value []byte) {
 		return
 	}
 	o.field.store(value, o.offset, next)
+}
+
+// carryOutIn does the operation on the bytes of a large string that it touches.
+func (o *bitOperation) carryOutIn(v *large) tsavorite.Status {
+	var field [9]byte // 64 bits may lie in nine bytes
+	first := o.offset >> 3
+	bytes := field[:(o.offset+int64(o.field.width)-1)>>3-first+1]
+	if there := min(int64(len(bytes)), v.length-first); there > 0 {
+		if status := v.copyTo(bytes[:there], first); status != tsavorite.Found || v.lost {
+			return status
+		}
+	}
+	before := field
+	local := *o
+	local.offset = o.offset & 7
+	local.carryOut(bytes)
+	o.result, o.refused = local.result, local.refused
+	if field == before {
+		return tsavorite.Found
+	}
+	return v.write(first, bytes)
 }
 
 // parseBitOperations reads the arguments behind the key into c.field, or replies with the error.
@@ -223,4 +258,20 @@ func (u *fieldUpdater) Write(value []byte, _ tsavorite.Record) {
 	for i := range u.operations {
 		u.operations[i].carryOut(value)
 	}
+}
+
+// updateLarge carries the operations out on a large string, which first gets all the bits that are written.
+func (u *fieldUpdater) updateLarge(v *large) tsavorite.Status {
+	u.wrongType = false
+	if last := u.lastWritten >> 3; last >= v.length {
+		if status := v.write(last, []byte{0}); status != tsavorite.Found {
+			return status
+		}
+	}
+	for i := range u.operations {
+		if status := u.operations[i].carryOutIn(v); status != tsavorite.Found || v.lost {
+			return status
+		}
+	}
+	return tsavorite.Found
 }

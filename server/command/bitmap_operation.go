@@ -44,6 +44,9 @@ func bitop(c *Context) {
 	c.latchFrom(2)
 	length, ok := c.combineBits(operator)
 	c.Session.Unlatch()
+	if c.bitops.large {
+		length, ok = c.combineLarge(operator)
+	}
 	if ok {
 		c.integer(int64(length))
 	}
@@ -60,13 +63,17 @@ func (c *Context) latchFrom(first int) {
 }
 
 // combineBits combines the latched keys behind the first into the first, and returns the length
-// of the result. An empty one deletes the key. When ok is false it replied why not.
+// of the result. An empty one deletes the key. When ok is false it replied why not, or a string is large:
+// nothing was written then, and bitops.large tells.
 func (c *Context) combineBits(operator bitOperator) (length int, ok bool) {
 	b := &c.bitops
 	b.begin(operator)
 	for _, source := range c.keys[1:] {
 		status := c.Session.Read(source, 0, b)
 		if c.failed(status) {
+			return 0, false
+		}
+		if b.large {
 			return 0, false
 		}
 		c.countLookup(status)
@@ -81,7 +88,7 @@ func (c *Context) combineBits(operator bitOperator) (length int, ok bool) {
 		status = c.Session.Upsert(c.keys[0], result, tsavorite.Metadata{})
 	} else {
 		c.remove = removeUpdater{}
-		status = c.Session.RMW(c.keys[0], &c.remove)
+		status = c.tryUpdate(c.keys[0].Bytes, &c.remove)
 	}
 	c.keyspace.note(status)
 	b.release()
@@ -104,20 +111,30 @@ type bitCombiner struct {
 	operator bitOperator
 	sources  int // folded in so far
 
+	window []byte // of a large source
 	result []byte // as long as the longest source so far
 	others []byte // DIFF1, ANDOR: set in any Y; ONE: set in two sources or more; as long as result
 
 	wrongType bool // a source was no string
+	large     bool // a source was a large one
 }
 
 func (b *bitCombiner) begin(operator bitOperator) {
-	*b = bitCombiner{operator: operator, result: b.result[:0], others: b.others[:0]}
+	*b = bitCombiner{operator: operator, window: b.window, result: b.result[:0], others: b.others[:0]}
+}
+
+// setLength makes the result as long as it will be, for sources that may all be shorter.
+func (b *bitCombiner) setLength(length int) {
+	b.result = lengthened(b.result, length)
+	if b.usesOthers() {
+		b.others = lengthened(b.others, length)
+	}
 }
 
 // release gives buffers back that are too large to be kept.
 func (b *bitCombiner) release() {
 	if cap(b.result) > keepBufferBytes {
-		b.result, b.others = nil, nil
+		b.result, b.others, b.window = nil, nil, nil
 	}
 }
 
@@ -125,6 +142,8 @@ func (b *bitCombiner) release() {
 func (b *bitCombiner) Read(_ uint64, status tsavorite.Status, record tsavorite.Record) {
 	switch {
 	case status == tsavorite.StatusError:
+	case status == tsavorite.Found && record.Kind == kindLarge:
+		b.large = true
 	case status == tsavorite.Found && record.Kind != kindString:
 		b.wrongType = true
 	default:
@@ -134,10 +153,7 @@ func (b *bitCombiner) Read(_ uint64, status tsavorite.Status, record tsavorite.R
 
 // fold takes the next source.
 func (b *bitCombiner) fold(source []byte) {
-	b.result = lengthened(b.result, len(source))
-	if b.usesOthers() {
-		b.others = lengthened(b.others, len(source))
-	}
+	b.setLength(len(source))
 	result := b.result[:len(source)]
 	b.sources++
 	if b.sources == 1 {

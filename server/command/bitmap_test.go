@@ -205,17 +205,6 @@ func TestFieldsOverflow(t *testing.T) {
 	}
 }
 
-func TestBitsBeyondAPageAreRefused(t *testing.T) {
-	c := newTestContext(t, tsavorite.Options{MemoryBytes: 64 << 10, PageBytes: 4 << 10})
-	client := &Client{}
-	const tooLong = "-ERR string exceeds maximum allowed size (proto-max-bulk-len)\r\n"
-	for _, line := range []string{"SETBIT k 40000 1", "BITFIELD k SET u8 40000 1", "SETBIT k 4294967295 1", "BITFIELD k INCRBY i64 4294967295 1"} {
-		if got := serve(t, c, client, requests("SET k before", line, "GET k")); got != "+OK\r\n"+tooLong+"$6\r\nbefore\r\n" {
-			t.Errorf("%s: %q", line, got)
-		}
-	}
-}
-
 // TestBitmapsAllocateNothing covers what is done all day, in place and on keys that grow or are new.
 func TestBitmapsAllocateNothing(t *testing.T) {
 	c := newTestContext(t, tsavorite.Options{})

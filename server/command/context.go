@@ -32,6 +32,7 @@ type Context struct {
 	handOff func()      // see Wait
 	entered bool        // between Session.Enter and Leave
 	inside  atomic.Bool // the same for others to see, see gate
+	latched bool        // a read is under way with its keys latched: no chunk can be read
 
 	scratch []byte          // for texts and numbers while a reply is put together
 	keys    []tsavorite.Key // of a command with several
@@ -79,6 +80,17 @@ func (c *Context) Wait(wait func()) {
 	}
 	wait()
 	c.enter()
+}
+
+// waitWithin is Wait for a command that has begun and goes on: it stays inside the gate, so that the
+// databases are the same afterwards (see swapDatabases). What is waited for must not depend on the gate.
+func (c *Context) waitWithin(wait func()) {
+	c.Session.Leave()
+	if c.handOff != nil {
+		c.handOff()
+	}
+	wait()
+	c.Session.Enter()
 }
 
 func (c *Context) enter() {

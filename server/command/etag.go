@@ -55,7 +55,7 @@ func getIfNotMatch(c *Context) {
 // readEtag copies the record of the key in Args[1] into c.source. It reports false after it
 // replied that there is none, or none with a string.
 func (c *Context) readEtag() bool {
-	found, ok := c.copyRecord(c.key(c.Args[1]))
+	found, ok := c.copyValue(c.Args[1])
 	switch {
 	case !ok:
 	case !found:

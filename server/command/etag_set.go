@@ -184,6 +184,10 @@ func (u *etagUpdater) next(current uint64, found bool) nextEtag {
 	return nextEtag{true, current + 1}
 }
 
+func (u *etagUpdater) wantsValue() bool { return u.refused != nil }
+
+func (u *etagUpdater) replacement() []byte { return u.value }
+
 // Write fills in the value.
 func (u *etagUpdater) Write(value []byte, _ tsavorite.Record) { copy(value, u.value) }
 
@@ -204,6 +208,8 @@ func (u *etagRemover) Plan(current tsavorite.Record, found bool) tsavorite.Plan 
 	}
 	return tsavorite.Plan{Action: tsavorite.Remove}
 }
+
+func (u *etagRemover) wantsValue() bool { return false }
 
 // Write is never called: the plan has no value.
 func (u *etagRemover) Write([]byte, tsavorite.Record) {}

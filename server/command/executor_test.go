@@ -26,6 +26,7 @@ func newTestContext(tb testing.TB, options tsavorite.Options) *Context {
 	}
 	tb.Cleanup(func() {
 		c.Close()
+		state.Close()
 		if err := store.Close(); err != nil {
 			tb.Errorf("cannot close the store: %v", err)
 		}

@@ -28,15 +28,24 @@ type valueReader struct {
 	hits, misses uint64
 	errors       uint64
 	nullForType  bool // a key of another kind reads as null, as MGET wants it, rather than as an error
+
+	large    int // index of a key with a large string, which awaits its reply, as do those behind it; -1 is none
+	whole    descriptor
+	deferred bool // a large string met latched keys: the reply does not count
 }
 
 // Read appends one reply. The record's bytes are copied once, from the log page to the buffer.
-func (r *valueReader) Read(_ uint64, status tsavorite.Status, record tsavorite.Record) {
+func (r *valueReader) Read(token uint64, status tsavorite.Status, record tsavorite.Record) {
 	c := r.context
+	if r.large >= 0 {
+		return
+	}
 	switch {
 	case status == tsavorite.Found && record.Kind == kindString:
 		r.hits++
 		c.Out = resp.AppendBulk(c.Out, record.Value)
+	case status == tsavorite.Found && record.Kind == kindLarge:
+		r.large, r.whole = int(token), parseDescriptor(record.Value)
 	case status == tsavorite.Found && !r.nullForType:
 		r.errors++
 		c.error(errWrongType)
@@ -51,7 +60,7 @@ func (r *valueReader) Read(_ uint64, status tsavorite.Status, record tsavorite.R
 
 // begin makes the reader ready for a new run of reads.
 func (g *gatherer) begin(c *Context, nullForType bool) {
-	g.valueReader = valueReader{context: c, nullForType: nullForType}
+	g.valueReader = valueReader{context: c, nullForType: nullForType, large: -1}
 	g.keys = g.keys[:0]
 	if g.limit == 0 {
 		g.limit = gatherMaxKeys
@@ -66,19 +75,54 @@ func (g *gatherer) batchLimit() int {
 	return g.limit
 }
 
-// read reads the keys collected so far and empties the list.
-func (g *gatherer) read() {
+// read reads the keys collected so far and empties the list. It returns how many keys it replied to:
+// behind a large string it stops at stopAt bytes of replies, 0 for never.
+func (g *gatherer) read(stopAt int) (done int) {
 	c := g.context
 	mark := len(c.Out)
-	if len(g.keys) == 1 {
-		c.Session.Read(g.keys[0], 0, &g.valueReader)
-	} else {
-		c.Session.ReadBatch(g.keys, &g.valueReader)
-		c.Stats.GatheredReads.add(uint64(len(g.keys)))
+	for done = g.readFrom(0); g.large >= 0; {
+		if g.deferred = c.latched; g.deferred {
+			break
+		}
+		key := g.keys[g.large].Bytes
+		g.large = -1
+		c.readLarge(key, &g.valueReader, g.whole)
+		if done++; done == len(g.keys) || stopAt > 0 && len(c.Out) >= stopAt {
+			break
+		}
+		done = g.readFrom(done)
 	}
-	average := (len(c.Out)-mark)/len(g.keys) + 1
+	average := (len(c.Out)-mark)/max(done, 1) + 1
 	g.limit = min(max(gatherReplyBytes/average, gatherMinKeys), gatherMaxKeys)
 	g.keys = g.keys[:0]
+	return done
+}
+
+// readFrom reads the keys from the first-th on, and returns the index of one with a large string, which
+// is as far as it replied, or how many keys there are.
+func (g *gatherer) readFrom(first int) int {
+	c := g.context
+	keys := g.keys[first:]
+	if len(keys) == 1 {
+		c.Session.Read(keys[0], 0, &g.valueReader)
+	} else {
+		c.Session.ReadBatch(keys, &g.valueReader)
+		c.Stats.GatheredReads.add(uint64(len(keys)))
+	}
+	if g.large < 0 {
+		return len(g.keys)
+	}
+	g.large += first
+	return g.large
+}
+
+// readLarge appends a large string's reply.
+func (r *valueReader) readLarge(v *large, _ tsavorite.Metadata) tsavorite.Status {
+	status := v.appendBulk(0, v.length)
+	if status == tsavorite.Found && !v.lost {
+		r.hits++
+	}
+	return status
 }
 
 // end counts what the run found.
@@ -108,8 +152,16 @@ func (c *Context) gatherGets(input []byte) (consumed int) {
 			break
 		}
 	}
-	c.charge(getCommand, uint64(len(g.keys)))
-	g.read()
+	asked := len(g.keys)
+	c.charge(getCommand, uint64(asked))
+	if done := g.read(c.ReplyLimit); done < asked { // what follows is served when the replies so far are sent
+		c.meter.calls -= uint64(asked - done)
+		consumed = 0
+		for range done {
+			_, used = scanGet(input[consumed:])
+			consumed += used
+		}
+	}
 	g.end()
 	if g.errors > 0 {
 		c.Stats.Commands[getCommand.index].Failed.add(g.errors)

@@ -39,7 +39,12 @@ func (c *Context) gatherSets(input []byte) (consumed int) {
 		c.Session.Prefetch(run.keys)
 	}
 	for i, key := range run.keys {
-		status := c.Session.Upsert(key, run.values[i], tsavorite.Metadata{})
+		var status tsavorite.Status
+		if len(run.values[i]) <= c.State.large.limit {
+			status = c.Session.Upsert(key, run.values[i], tsavorite.Metadata{})
+		} else {
+			status = c.overwriteLarge(key.Bytes, run.values[i], 0)
+		}
 		c.keyspace.note(status)
 		if c.failed(status) {
 			c.Stats.Commands[setCommand.index].Failed.add(1)

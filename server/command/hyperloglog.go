@@ -142,21 +142,27 @@ func pfcount(c *Context) {
 		c.latchFrom(1)
 		registers, _, ok := c.mergeSketches(c.keys)
 		c.Session.Unlatch()
-		if ok {
+		switch {
+		case c.sketches.merger.large:
+			c.countSketches()
+		case ok:
 			c.integer(registers.estimate())
 		}
 		return
 	}
 	r := &c.sketches.counter
 	*r = sketchCounter{}
-	status := c.Session.Read(c.key(c.Args[1]), 0, r)
+	status := c.read(c.Args[1], r)
 	if c.failed(status) {
 		return
 	}
 	c.countLookup(status)
 	if r.stale {
 		// The estimate is kept in the value. When there is no room for that it is still right.
-		if status = c.Session.RMW(c.key(c.Args[1]), r); status != tsavorite.OutOfMemory && c.failed(status) {
+		if status = c.tryUpdate(c.Args[1], r); c.updateGuard.large {
+			status = c.updateLarge(c.Args[1], r, c.updateGuard.id)
+		}
+		if status != tsavorite.OutOfMemory && c.failed(status) {
 			return
 		}
 	}
@@ -216,30 +222,31 @@ func pfmerge(c *Context) {
 	c.latchFrom(1)
 	registers, anyDense, ok := c.mergeSketches(c.keys)
 	u := &c.sketches.writer
+	large := c.sketches.merger.large
 	if ok {
 		u.registers, u.dense = registers, anyDense
-		_, ok = c.update(c.Args[1], u)
+		status := c.tryUpdate(c.Args[1], u)
 		u.editor.release()
+		c.keyspace.note(status)
+		ok, large = !c.failed(status), c.updateGuard.large
 	}
 	c.Session.Unlatch()
+	if large {
+		ok = c.mergeLarge()
+	}
 	if ok {
 		c.ok()
 	}
 }
 
 // mergeSketches returns the greatest value of each register over the HyperLogLogs of the latched
-// keys, valid until the next call, and whether any is dense. When ok is false it replied why not.
+// keys, valid until the next call, and whether any is dense. When ok is false it replied why not, or one is
+// a large string, as the merger tells.
 func (c *Context) mergeSketches(keys []tsavorite.Key) (registers *sketchRegisters, anyDense, ok bool) {
-	s := &c.sketches
-	if s.merged == nil {
-		s.merged = new(sketchRegisters)
-	}
-	clear(s.merged[:])
-	m := &s.merger
-	*m = sketchMerger{registers: s.merged}
+	m := c.beginMerge()
 	for _, key := range keys {
 		status := c.Session.Read(key, 0, m)
-		if c.failed(status) {
+		if m.large || c.failed(status) {
 			return nil, false, false
 		}
 		c.countLookup(status)
@@ -248,19 +255,34 @@ func (c *Context) mergeSketches(keys []tsavorite.Key) (registers *sketchRegister
 			return nil, false, false
 		}
 	}
-	return s.merged, m.anyDense, true
+	return m.registers, m.anyDense, true
+}
+
+// beginMerge returns the merger, with all registers zero.
+func (c *Context) beginMerge() *sketchMerger {
+	s := &c.sketches
+	if s.merged == nil {
+		s.merged = new(sketchRegisters)
+	}
+	clear(s.merged[:])
+	s.merger = sketchMerger{registers: s.merged}
+	return &s.merger
 }
 
 // sketchMerger is a Reader that takes the registers of one HyperLogLog after the other.
 type sketchMerger struct {
 	registers *sketchRegisters
 	anyDense  bool
+	large     bool // one is a large string: there is no result
 	problem   string
 }
 
 // Read takes the registers of one; a missing key has none.
 func (m *sketchMerger) Read(_ uint64, status tsavorite.Status, record tsavorite.Record) {
 	if status != tsavorite.Found {
+		return
+	}
+	if m.large = record.Kind == kindLarge; m.large {
 		return
 	}
 	if m.problem = sketchProblem(record); m.problem != "" {

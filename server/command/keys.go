@@ -109,13 +109,21 @@ func (c *Context) look() (metadata tsavorite.Metadata, found, ok bool) {
 // kindNames are the names of the engine's kinds as TYPE gives them.
 var kindNames = [...]string{kindString: "string"}
 
+// typeKind is the kind of whose type a kind is.
+func typeKind(kind tsavorite.Kind) tsavorite.Kind {
+	if kind == kindLarge {
+		return kindString
+	}
+	return kind
+}
+
 // typeOf is TYPE key.
 func typeOf(c *Context) {
 	metadata, found, ok := c.look()
 	switch {
 	case !ok:
 	case found:
-		c.simple(kindNames[metadata.Kind])
+		c.simple(kindNames[typeKind(metadata.Kind)])
 	default:
 		c.simple("none")
 	}

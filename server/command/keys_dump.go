@@ -16,7 +16,7 @@ const heavyBytes = 1 << 18
 
 // dump is DUMP key.
 func dump(c *Context) {
-	found, ok := c.copyRecord(c.key(c.Args[1]))
+	found, ok := c.copyValue(c.Args[1])
 	switch {
 	case !ok:
 		return

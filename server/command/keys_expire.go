@@ -122,6 +122,8 @@ func (u *expireUpdater) allows(present int64) bool {
 		!(u.onlyIfSooner && !none && u.deadline >= present)
 }
 
+func (u *expireUpdater) wantsValue() bool { return false }
+
 // Write is never called: the plan keeps the value.
 func (u *expireUpdater) Write([]byte, tsavorite.Record) {}
 
@@ -146,6 +148,8 @@ func (u *persistUpdater) Plan(current tsavorite.Record, found bool) tsavorite.Pl
 	plan.Deadline = 0
 	return plan
 }
+
+func (u *persistUpdater) wantsValue() bool { return false }
 
 // Write is never called: the plan keeps the value.
 func (u *persistUpdater) Write([]byte, tsavorite.Record) {}

@@ -35,6 +35,23 @@ func (r *recordCopy) Read(_ uint64, status tsavorite.Status, record tsavorite.Re
 	r.metadata = record.Metadata
 }
 
+// readLarge copies a large string.
+func (r *recordCopy) readLarge(v *large, metadata tsavorite.Metadata) (status tsavorite.Status) {
+	r.metadata, r.value.found = metadata, true
+	r.value.bytes, status = v.appendRange(r.value.bytes[:0], 0, v.length)
+	return status
+}
+
+// copyValue copies the record of a key of the client's database into c.source, with all of a large string; ok is
+// false after it replied that it could not.
+func (c *Context) copyValue(key []byte) (found, ok bool) {
+	c.source.value.reset()
+	if c.failed(c.read(key, &c.source)) {
+		return false, false
+	}
+	return c.source.value.found, true
+}
+
 // copyRecord copies the record of a key into c.source; ok is false after it replied that it could not.
 func (c *Context) copyRecord(key tsavorite.Key) (found, ok bool) {
 	c.source.value.reset()
@@ -58,13 +75,23 @@ const (
 	transferred outcome = iota
 	sourceMissing
 	targetExists
+	sourceIsLarge  // nothing was done
 	transferFailed // the error is replied already
 )
 
-// transfer carries a transfer out, with deadline and etag. Both keys are latched, so that no other
+// transfer carries a transfer out, with deadline and etag.
+func (c *Context) transfer(t transfer) outcome {
+	o := c.transferRecord(t)
+	if o == sourceIsLarge {
+		o = c.transferLarge(t)
+	}
+	return o
+}
+
+// transferRecord is transfer for a value that is one record. Both keys are latched, so that no other
 // command on several keys sees the value at neither, and none changes one between the steps. The target is written
 // before the source goes: a failure on the way loses nothing, but may leave both.
-func (c *Context) transfer(t transfer) outcome {
+func (c *Context) transferRecord(t transfer) outcome {
 	source := tsavorite.Key{Namespace: t.from.Namespace, Bytes: t.fromBytes}
 	target := tsavorite.Key{Namespace: t.to.Namespace, Bytes: t.toBytes}
 	c.keys = append(c.keys[:0], source, target)
@@ -81,6 +108,8 @@ func (c *Context) transfer(t transfer) outcome {
 			return transferred
 		}
 		return targetExists
+	case c.source.metadata.Kind == kindLarge:
+		return sourceIsLarge
 	}
 	if !t.replace {
 		if exists, ok := c.anyExists(c.keys[1:]); !ok {

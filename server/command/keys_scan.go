@@ -32,7 +32,7 @@ type keyCollector struct {
 
 // Visit takes one live record.
 func (k *keyCollector) Visit(key []byte, record tsavorite.Record) bool {
-	if !k.anyKind && record.Kind != k.kind || k.pattern != nil && !globMatch(k.pattern, key) {
+	if !k.anyKind && typeKind(record.Kind) != k.kind || k.pattern != nil && !globMatch(k.pattern, key) {
 		return true
 	}
 	if k.seen != nil {

@@ -11,17 +11,24 @@ import (
 // records live in, and what is known about their number. A flush puts a new one in its place, so
 // a writer that is still busy with the old one counts where it writes.
 type Keyspace struct {
-	Namespace uint32
+	Namespace uint32 // of the keys; the next one is that of the chunks
 
 	_                [60]byte // the counters change often; the namespace is read by every command
 	live             atomic.Int64
 	blind            atomic.Bool  // a write did not learn whether its key existed
 	earliestDeadline atomic.Int64 // of all deadlines ever given to a key, in Unix milliseconds
+
+	hasLarge    atomic.Bool  // a key was given a large string
+	suspectFrom atomic.Int64 // see suspect
 }
+
+// chunks is the namespace of the large strings' chunks.
+func (k *Keyspace) chunks() uint32 { return k.Namespace + 1 }
 
 func newKeyspace(namespace uint32) *Keyspace {
 	k := &Keyspace{Namespace: namespace}
 	k.earliestDeadline.Store(math.MaxInt64)
+	k.suspectFrom.Store(nothingSuspect)
 	return k
 }
 
@@ -45,6 +52,9 @@ func (k *Keyspace) note(status tsavorite.Status) {
 	case tsavorite.Blind:
 		if !k.blind.Load() {
 			k.blind.Store(true)
+		}
+		if k.hasLarge.Load() { // it may have been the key of one
+			k.suspect(0)
 		}
 	}
 }

@@ -70,14 +70,14 @@ func TestNewStateChecksTheNumberOfDatabases(t *testing.T) {
 			t.Errorf("NewState makes %d databases", count)
 		}
 	}
-	state, err := NewState(nil, 0)
+	state, err := NewState(newTestContext(t, tsavorite.Options{}).State.Store, 0)
 	if err != nil || len(state.Databases()) != DefaultDatabases {
 		t.Errorf("NewState makes %d databases by default, error %v", len(state.Databases()), err)
 	}
 }
 
 func TestStatsAddUp(t *testing.T) {
-	state, err := NewState(nil, 1)
+	state, err := NewState(newTestContext(t, tsavorite.Options{}).State.Store, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,6 +27,14 @@ type handlerScratch struct {
 	sketches  sketchScratch
 	source    recordCopy
 
+	readGuard   readGuard
+	updateGuard updateGuard
+	cut         cut
+	locked      lockSet
+	chunks      chunkReader
+	chunkPatch  chunkPatch
+	chunkKey    []byte
+
 	etag       etagUpdater
 	etagRemove etagRemover
 	lzf        *lzfTable // made by the first DUMP
@@ -67,10 +75,13 @@ func (c *Context) oldReply() {
 	c.bulk(c.old.bytes)
 }
 
-// update runs an updater on a key and counts the outcome. It replies only if the engine failed,
-// and reports whether the handler has to reply.
+// update runs an updater on a key and counts the outcome, whether the value is large or becomes so. It
+// replies only if the engine failed, and reports whether the handler has to reply.
 func (c *Context) update(key []byte, updater tsavorite.Updater) (status tsavorite.Status, ok bool) {
-	status = c.Session.RMW(c.key(key), updater)
+	if status = c.tryUpdate(key, updater); c.updateGuard.large {
+		status = c.updateLarge(key, updater, c.updateGuard.id)
+	}
+	c.updateGuard.inner = nil
 	c.keyspace.note(status)
 	return status, !c.failed(status)
 }

@@ -81,11 +81,17 @@ func (i *inspector) Read(_ uint64, status tsavorite.Status, record tsavorite.Rec
 	}
 }
 
+// readLarge notes it of a large string.
+func (i *inspector) readLarge(v *large, _ tsavorite.Metadata) tsavorite.Status {
+	i.found, i.valueBytes, i.encoding = true, int(v.length), encodingRaw
+	return tsavorite.Found
+}
+
 // inspect looks at the key of an OBJECT or MEMORY command. When there is none, or the engine
 // failed, it replies so and reports false.
 func (c *Context) inspect() (inspector, bool) {
 	var i inspector
-	if c.failed(c.Session.Read(c.key(c.Args[2]), 0, &i)) {
+	if c.failed(c.read(c.Args[2], &i)) {
 		return i, false
 	}
 	if !i.found {

@@ -17,6 +17,7 @@ type rates struct {
 // Sample notes how far the counters are. The server calls it about once a second; INFO then
 // shows the speed between the last two calls.
 func (s *State) Sample(now time.Time) {
+	s.considerSweep(now)
 	processed := s.Totals().Processed()
 	traffic := s.Server.traffic()
 	memory := s.usedMemory().total()

@@ -27,6 +27,7 @@ type State struct {
 	groups        groupWrites
 	databases     []Database
 	nextNamespace atomic.Uint32
+	large         largeStrings
 	gate          gate
 
 	mu struct {
@@ -48,6 +49,7 @@ func NewState(store *tsavorite.Store, databases int) (*State, error) {
 	s := &State{Store: store, databases: make([]Database, databases)}
 	s.ScatterGather.Store(true)
 	s.Broker.Match = globMatch
+	s.large.init(s)
 	for i := range s.databases {
 		s.databases[i].keyspace.Store(newKeyspace(s.newNamespace()))
 	}
@@ -60,15 +62,19 @@ func NewState(store *tsavorite.Store, databases int) (*State, error) {
 // Databases returns the databases by number. The slice must not be changed.
 func (s *State) Databases() []Database { return s.databases }
 
-// newNamespace returns a namespace id that no database had before. Ids are never reused: the
+// Close ends what the state does behind the scenes. The contexts are closed before, the store after it.
+func (s *State) Close() { s.large.reaper.close() }
+
+// newNamespace returns the first of two namespace ids that no database had before. Ids are never reused: the
 // records of a flushed keyspace stay in the log until they are reclaimed.
-func (s *State) newNamespace() uint32 { return s.nextNamespace.Add(1) - 1 }
+func (s *State) newNamespace() uint32 { return s.nextNamespace.Add(2) - 2 }
 
 // FlushDatabase empties one database, in one step. Its records are dead from then on; the engine
 // takes their room when it needs it.
 func (s *State) FlushDatabase(index int) {
 	old := s.databases[index].keyspace.Swap(newKeyspace(s.newNamespace()))
 	s.Store.DropNamespace(old.Namespace)
+	s.Store.DropNamespace(old.chunks())
 }
 
 // FlushAll empties all databases and gives the log's space back.

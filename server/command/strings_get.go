@@ -7,7 +7,7 @@ func get(c *Context) {
 	g := &c.gets
 	g.begin(c, false)
 	g.keys = append(g.keys, c.key(c.Args[1]))
-	g.read()
+	g.read(0)
 	g.end()
 }
 
@@ -26,11 +26,14 @@ func mgetOnce(c *Context) {
 	for _, key := range c.keys {
 		g.keys = append(g.keys, key)
 		if len(g.keys) >= g.batchLimit() {
-			g.read()
+			g.read(0)
+		}
+		if g.deferred {
+			return
 		}
 	}
 	if len(g.keys) > 0 {
-		g.read()
+		g.read(0)
 	}
 }
 
@@ -64,6 +67,8 @@ type removeUpdater struct {
 
 	wrongType bool // outcome: it was left alone
 }
+
+func (u *removeUpdater) wantsValue() bool { return u.old != nil }
 
 // Plan removes the key if there is one.
 func (u *removeUpdater) Plan(current tsavorite.Record, found bool) tsavorite.Plan {

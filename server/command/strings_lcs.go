@@ -50,20 +50,43 @@ func lcs(c *Context) {
 // moment; a missing key has an empty one. ok is false after it replied with an error.
 func (c *Context) twoValues() (a, b []byte, ok bool) {
 	c.keys = append(c.keys[:0], c.key(c.Args[1]), c.key(c.Args[2]))
+	a, b, large, ok := c.twoRecords()
+	if !large {
+		return a, b, ok
+	}
+	ok = c.loadedCut(func(entries []cutEntry) bool {
+		for i, value := range []*[]byte{&a, &b} {
+			if entries[i].found && typeKind(entries[i].metadata.Kind) != kindString {
+				c.error(errLCSType)
+				large = false
+				break
+			}
+			*value = entries[i].small
+		}
+		return false
+	})
+	return a, b, ok && large
+}
+
+// twoRecords is twoValues for small strings; large is that one is not.
+func (c *Context) twoRecords() (a, b []byte, large, ok bool) {
 	c.Session.Latch(c.keys)
 	defer c.Session.Unlatch()
 	for i, value := range []*[]byte{&a, &b} {
 		found, ok := c.copyRecord(c.keys[i])
 		if !ok {
-			return nil, nil, false
+			return nil, nil, false, false
+		}
+		if found && c.source.metadata.Kind == kindLarge {
+			return nil, nil, true, false
 		}
 		if found && c.source.metadata.Kind != kindString {
 			c.error(errLCSType)
-			return nil, nil, false
+			return nil, nil, false, false
 		}
 		*value = append([]byte(nil), c.source.value.bytes...)
 	}
-	return a, b, true
+	return a, b, false, true
 }
 
 // lcsOptions reads the options, and replies if they are wrong.

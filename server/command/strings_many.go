@@ -12,12 +12,7 @@ func mset(c *Context) {
 		c.overwrite(c.Args[2], 0)
 		return
 	}
-	if !c.latchPairs() {
-		return
-	}
-	ok := c.writePairs()
-	c.Session.Unlatch()
-	if ok {
+	if _, ok := c.setPairs(false); ok {
 		c.ok()
 	}
 }
@@ -39,55 +34,100 @@ func (c *Context) readTogether(keys []tsavorite.Key, read func(*Context)) {
 		}
 		c.Out = c.Out[:mark]
 	}
+	c.gets.deferred = false
 	c.Session.Latch(keys)
+	c.latched = true
 	read(c)
+	c.latched = false
 	c.Session.Unlatch()
+	for again := c.gets.deferred; again; { // chunks are not read under latches: until no group comes in between
+		c.Out = c.Out[:mark]
+		c.breathe()
+		if ended = groups.ended.Load(); groups.begun.Load() == ended {
+			read(c)
+			again = groups.begun.Load() != ended
+		}
+	}
 }
 
 // msetnx is MSETNX key value [key value ...].
 func msetnx(c *Context) {
-	if !c.latchPairs() {
-		return
-	}
-	exists, ok := c.anyExists(c.keys)
-	if ok && !exists {
-		ok = c.writePairs()
-	}
-	c.Session.Unlatch()
-	if ok {
-		c.flag(!exists)
+	if written, ok := c.setPairs(true); ok {
+		c.flag(written > 0)
 	}
 }
 
-// latchPairs checks that the arguments are pairs, and latches their keys, so that no other
-// command on several keys sees some of them written and others not. It reports whether it did; else it replied.
-func (c *Context) latchPairs() bool {
+// setPairs writes the keys and values that the arguments are, in one step; with unlessAny only if none of
+// the keys exists. It returns how many it wrote; when ok is false it replied why not all.
+func (c *Context) setPairs(unlessAny bool) (written int, ok bool) {
 	if len(c.Args)%2 == 0 {
 		c.errorf(errWrongArity, c.command.fullName)
-		return false
+		return 0, false
 	}
 	c.keys = c.keys[:0]
+	anyLarge := false
 	for i := 1; i < len(c.Args); i += 2 {
 		c.keys = append(c.keys, c.key(c.Args[i]))
+		anyLarge = anyLarge || len(c.Args[i+1]) > c.State.large.limit
+	}
+	if anyLarge {
+		return c.setLargePairs(unlessAny)
 	}
 	c.Session.Prefetch(c.keys)
-	c.Session.Latch(c.keys)
-	return true
+	return c.writePairs(unlessAny, nil)
 }
 
-// writePairs writes the latched keys in the order of the arguments: of a key that comes twice the
-// last value counts. It stops, and replies, at a failure.
-func (c *Context) writePairs() bool {
+// writePairs latches the keys, so that no other command on several keys sees some of them written and others
+// not, and writes them in the order of the arguments: of a key that comes twice the last value counts.
+// values are those of the arguments if any is large. It stops, and replies, at a failure.
+func (c *Context) writePairs(unlessAny bool, values []stored) (written int, ok bool) {
+	c.Session.Latch(c.keys)
+	defer c.Session.Unlatch()
+	if unlessAny {
+		if exists, ok := c.anyExists(c.keys); exists || !ok {
+			return 0, ok
+		}
+	}
 	c.State.groups.begun.Add(1)
 	defer c.State.groups.ended.Add(1)
 	for i, key := range c.keys {
-		status := c.Session.Upsert(key, c.Args[2*i+2], tsavorite.Metadata{})
+		s := stored{value: c.Args[2*i+2]}
+		if values != nil {
+			s = values[i]
+		}
+		status := c.Session.Upsert(key, s.value, tsavorite.Metadata{Kind: s.kind})
 		c.keyspace.note(status)
 		if c.failed(status) {
-			return false
+			return i, false
 		}
 	}
-	return true
+	return len(c.keys), true
+}
+
+// setLargePairs is setPairs where some values are large: their chunks come first.
+func (c *Context) setLargePairs(unlessAny bool) (written int, ok bool) {
+	c.severalVerbs(func() bool {
+		values := make([]stored, 0, len(c.keys))
+		ok = true
+		for i := 0; i < len(c.keys) && ok; i++ {
+			s, status := c.store(c.keyspace, c.keys[i].Bytes, c.Args[2*i+2])
+			if ok = !c.failed(status); ok {
+				values = append(values, s)
+			}
+		}
+		if ok {
+			written, ok = c.writePairs(unlessAny, values)
+		}
+		for i, s := range values {
+			if i < written {
+				s.commit(0)
+			} else {
+				s.abandon()
+			}
+		}
+		return false
+	})
+	return written, ok
 }
 
 // anyExists reports whether any of the keys has a record; ok is false if it could not be told,

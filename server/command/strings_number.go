@@ -84,6 +84,9 @@ func (u *counterUpdater) add(current tsavorite.Record, found bool) (problem stri
 	return ""
 }
 
+// A large string is no number: none is as long.
+func (u *counterUpdater) wantsValue() bool { return false }
+
 // Write fills in the digits.
 func (u *counterUpdater) Write(value []byte, _ tsavorite.Record) { copy(value, u.digits[:u.length]) }
 
@@ -144,6 +147,8 @@ func (u *floatUpdater) add(current tsavorite.Record, found bool) (problem string
 	u.text = appendFloat(u.text[:0], sum)
 	return ""
 }
+
+func (u *floatUpdater) wantsValue() bool { return false }
 
 // Write fills in the text.
 func (u *floatUpdater) Write(value []byte, _ tsavorite.Record) { copy(value, u.text) }

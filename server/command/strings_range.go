@@ -49,6 +49,16 @@ func (u *appendUpdater) Plan(current tsavorite.Record, found bool) tsavorite.Pla
 // Write fills in the tail.
 func (u *appendUpdater) Write(value []byte, _ tsavorite.Record) { copy(value[u.oldLength:], u.tail) }
 
+// updateLarge appends to a large string.
+func (u *appendUpdater) updateLarge(v *large) tsavorite.Status {
+	u.oldLength, u.problem = int(v.length), ""
+	if u.oldLength+len(u.tail) > maxStringBytes {
+		u.problem = errTooLong
+		return tsavorite.Found
+	}
+	return v.write(v.length, u.tail)
+}
+
 // setrange is SETRANGE key offset value.
 func setrange(c *Context) {
 	offset, ok := c.integerArgument(c.Args[2])
@@ -108,11 +118,26 @@ func (u *spliceUpdater) Write(value []byte, _ tsavorite.Record) {
 	copy(value[offset:], u.part)
 }
 
+// updateLarge writes the part into a large string.
+func (u *spliceUpdater) updateLarge(v *large) tsavorite.Status {
+	u.length, u.problem = int(v.length), ""
+	switch {
+	case len(u.part) == 0:
+		return tsavorite.Found
+	case u.offset > maxStringBytes-int64(len(u.part)):
+		u.problem = errTooLong
+		return tsavorite.Found
+	}
+	status := v.write(u.offset, u.part)
+	u.length = int(v.length)
+	return status
+}
+
 // strlen is STRLEN key.
 func strlen(c *Context) {
 	r := &c.span
 	*r = spanReader{context: c, lengthOnly: true}
-	c.Session.Read(c.key(c.Args[1]), 0, r)
+	c.read(c.Args[1], r)
 	r.count()
 }
 
@@ -128,7 +153,7 @@ func getrange(c *Context) {
 	}
 	r := &c.span
 	*r = spanReader{context: c, first: first, last: last}
-	c.Session.Read(c.key(c.Args[1]), 0, r)
+	c.read(c.Args[1], r)
 	r.count()
 }
 
@@ -155,6 +180,16 @@ func (r *spanReader) Read(_ uint64, status tsavorite.Status, record tsavorite.Re
 		start, end := r.within(int64(len(record.Value)))
 		c.bulk(record.Value[start:end])
 	}
+}
+
+// readLarge replies with a part of a large string, or with its length.
+func (r *spanReader) readLarge(v *large, _ tsavorite.Metadata) tsavorite.Status {
+	r.status = tsavorite.Found
+	if r.lengthOnly {
+		r.context.integer(v.length)
+		return tsavorite.Found
+	}
+	return v.appendBulk(r.within(v.length))
 }
 
 // within is the half-open range of first to last in a value of this length.

@@ -108,6 +108,9 @@ func (c *Context) overwrite(value []byte, deadline int64) {
 	var status tsavorite.Status
 	if deadline != 0 && deadline < c.Now() {
 		status = c.Session.Delete(c.key(c.Args[1])) // born dead
+	} else if len(value) > c.State.large.limit {
+		c.keyspace.noteDeadline(deadline)
+		status = c.overwriteLarge(c.Args[1], value, deadline)
 	} else {
 		c.keyspace.noteDeadline(deadline)
 		status = c.Session.Upsert(c.key(c.Args[1]), value, tsavorite.Metadata{Deadline: deadline})
@@ -168,6 +171,10 @@ func (u *setUpdater) Plan(current tsavorite.Record, found bool) tsavorite.Plan {
 	}
 	return plan
 }
+
+func (u *setUpdater) wantsValue() bool { return u.wantOld }
+
+func (u *setUpdater) replacement() []byte { return u.value }
 
 // Write fills in the value.
 func (u *setUpdater) Write(value []byte, _ tsavorite.Record) { copy(value, u.value) }

@@ -37,6 +37,17 @@ func compareFamily(t *testing.T, newGenerator func(seed uint64) *servertest.Gene
 	}
 	inMemory := config.Options{Memory: 64 << 20, Page: 4 << 20}
 	tiered := config.Options{Memory: 16 << 20, Page: 4 << 20, Segment: 16 << 20, StorageTier: config.On, DeviceType: device.RandomAccess}
+	// Pages so small that strings of a thousand bytes are kept in chunks.
+	chunked := config.Options{Memory: 64 << 20, Page: 4 << 10}
+	chunkedTiered := config.Options{Memory: 1 << 20, Page: 4 << 10, Segment: 16 << 20, StorageTier: config.On, DeviceType: device.RandomAccess}
+	t.Run("chunked", func(t *testing.T) {
+		compare(t, chunked, newGenerator(*seed), "2", false)
+	})
+	t.Run("chunked/tiered", func(t *testing.T) {
+		options := chunkedTiered
+		options.LogDir = t.TempDir()
+		compare(t, options, newGenerator(*seed), "3", true)
+	})
 	for _, protocol := range []string{"2", "3"} {
 		t.Run("memory/resp"+protocol, func(t *testing.T) {
 			compare(t, inMemory, newGenerator(*seed), protocol, false)

@@ -33,6 +33,7 @@ func NewHandler(tb testing.TB, options tsavorite.Options) *Handler {
 	}
 	tb.Cleanup(func() {
 		context.Close()
+		state.Close()
 		if err := store.Close(); err != nil {
 			tb.Errorf("cannot close the store: %v", err)
 		}

@@ -266,6 +266,9 @@ func (l *Log) StillBegins(begin record.Address) bool {
 	return !l.truncating.Load() && l.Begin() == begin
 }
 
+// Evicts reports whether records are dropped to make room.
+func (l *Log) Evicts() bool { return l.dropsEvicted }
+
 // HasEvicted reports whether records were dropped to make room.
 func (l *Log) HasEvicted() bool { return l.evicted.Load() }
 

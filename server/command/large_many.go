@@ -1,0 +1,88 @@
+package command
+
+import "github.com/pyropedb/pyrope/tsavorite"
+
+// loadedCut runs a command on the values of c.keys as they are at one moment, large ones too, all of which
+// it needs as a whole. attempt returns true when it is to run again, on other values.
+func (c *Context) loadedCut(attempt func(entries []cutEntry) (again bool)) (ok bool) {
+	c.waitWithin(func() {})
+	c.severalVerbs(func() (again bool) {
+		c.cut.begin()
+		for _, key := range c.keys {
+			c.cut.add(c.keyspace, key.Bytes)
+		}
+		if ok = !c.failed(c.cut.take(c, false)); !ok {
+			return false
+		}
+		for i := range c.cut.entries {
+			switch status := c.cut.entries[i].load(c); {
+			case status == tsavorite.NotFound:
+				return true
+			case c.failed(status):
+				ok = false
+				return false
+			}
+		}
+		return attempt(c.cut.entries)
+	})
+	return ok
+}
+
+// record is the entry as an Updater or a Reader gets it: once loaded, a large string is one like others.
+func (e *cutEntry) record() tsavorite.Record {
+	r := tsavorite.Record{Value: e.small, Metadata: e.metadata}
+	r.Kind = typeKind(r.Kind)
+	return r
+}
+
+// countSketches is PFCOUNT of the keys in c.keys, some of which are large.
+func (c *Context) countSketches() {
+	c.loadedCut(func(entries []cutEntry) bool {
+		if registers, _, ok := c.mergeEntries(entries); ok {
+			c.integer(registers.estimate())
+		}
+		return false
+	})
+}
+
+// mergeLarge is PFMERGE of the keys in c.keys, some of which are large, or become so.
+func (c *Context) mergeLarge() (ok bool) {
+	loaded := c.loadedCut(func(entries []cutEntry) (again bool) {
+		u := &c.sketches.writer
+		if u.registers, u.dense, ok = c.mergeEntries(entries); !ok {
+			return false
+		}
+		target := &entries[0]
+		current := target.record()
+		plan := u.Plan(current, target.found)
+		s, status := c.store(target.keyspace, target.key, c.newValue(u, plan, current))
+		u.editor.release()
+		if status == tsavorite.Found {
+			if status, again = c.replace(target, s, plan.Metadata); again {
+				return true
+			}
+			c.keyspace.note(status)
+		}
+		ok = !c.failed(status)
+		return false
+	})
+	return loaded && ok
+}
+
+// mergeEntries is mergeSketches for the values of a cut.
+func (c *Context) mergeEntries(entries []cutEntry) (registers *sketchRegisters, anyDense, ok bool) {
+	m := c.beginMerge()
+	for i := range entries {
+		status := tsavorite.NotFound
+		if entries[i].found {
+			status = tsavorite.Found
+		}
+		m.Read(0, status, entries[i].record())
+		c.countLookup(status)
+		if m.problem != "" {
+			c.error(m.problem)
+			return nil, false, false
+		}
+	}
+	return m.registers, m.anyDense, true
+}

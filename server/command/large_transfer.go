@@ -1,0 +1,150 @@
+package command
+
+import "github.com/pyropedb/pyrope/tsavorite"
+
+// transferLarge is transfer for a large string. RENAME hands the chunks over to the other key; COPY, and
+// MOVE, since each database has a namespace of its own for them, copies them.
+func (c *Context) transferLarge(t transfer) (o outcome) {
+	handOver := t.removeAfter && t.from == t.to
+	c.severalVerbs(func() (again bool) {
+		o = transferFailed
+		c.cut.begin()
+		c.cut.add(t.from, t.fromBytes)
+		c.cut.add(t.to, t.toBytes)
+		if c.failed(c.cut.take(c, handOver)) {
+			return false
+		}
+		source, target := &c.cut.entries[0], &c.cut.entries[1]
+		switch {
+		case !source.isLarge():
+			o = c.transferRecord(t)
+			return o == sourceIsLarge
+		case target.found && !t.replace:
+			o = targetExists
+			return false
+		}
+		var status tsavorite.Status
+		if handOver {
+			status = c.handOver(t, source)
+		} else {
+			status = c.copyChunks(t, source)
+		}
+		switch {
+		case status == tsavorite.NotFound:
+			return true
+		case !c.failed(status):
+			o = transferred
+			target.release(c)
+		}
+		return false
+	})
+	return o
+}
+
+// handOver makes the target the owner of the source's chunks; it happens under the exclusive lock. NotFound
+// is that a record has changed meanwhile.
+func (c *Context) handOver(t transfer, source *cutEntry) tsavorite.Status {
+	l := &c.State.large
+	l.transit(source.large.id)
+	defer l.settle(source.large.id)
+	c.Session.BeginUnit() // the owner record and those of the keys
+	defer c.Session.EndUnit()
+	v := c.opened(t.from, t.toBytes, source.large)
+	status := v.rename()
+	if status != tsavorite.Found {
+		return status
+	}
+	s := stored{value: source.large.append(nil), kind: kindLarge}
+	if status = c.placeTransfer(t, source, s); status != tsavorite.Found {
+		v.key = t.fromBytes
+		_ = v.rename() // it fails as the other did; a value without an owner record is never reaped
+	}
+	return status
+}
+
+// rename puts the value's key into the owner record.
+func (v *large) rename() tsavorite.Status {
+	u := ownerUpdater{key: v.key, rename: true}
+	var bytes [ownerKeyBytes]byte
+	key := tsavorite.Key{Namespace: v.keyspace.chunks(), Bytes: appendOwnerKey(bytes[:0], v.id)}
+	return settled(v.context.Session.RMW(key, &u))
+}
+
+// copyChunks gives the target a copy of the source's value. NotFound is that a record has changed meanwhile, or
+// the value was lost.
+func (c *Context) copyChunks(t transfer, source *cutEntry) tsavorite.Status {
+	c.waitWithin(func() {})
+	from := c.opened(t.from, t.fromBytes, source.large)
+	to := c.newLarge(t.to, t.toBytes)
+	status := to.copyOf(from)
+	if from.lost {
+		status = c.lostStatus(from)
+	}
+	if status != tsavorite.Found {
+		to.abandon()
+		return status
+	}
+	s := to.stored()
+	if status = c.placeTransfer(t, source, s); status != tsavorite.Found {
+		s.abandon()
+		return status
+	}
+	s.commit(source.metadata.Deadline)
+	if t.removeAfter {
+		source.release(c)
+	}
+	return status
+}
+
+// copyOf copies a value into a new one. Chunks that are not there are not made.
+func (v *large) copyOf(from *large) tsavorite.Status {
+	size := chunkBatch * from.chunkBytes
+	window := make([]byte, min(size, from.length))
+	for at := int64(0); at < from.length && !from.lost; at += size {
+		var there [chunkBatch]bool
+		part := window[:min(size, from.length-at)]
+		status := from.read(at, at+int64(len(part)), func(p piece) {
+			there[(p.at-at)/from.chunkBytes] = len(p.bytes) > 0
+			clear(part[p.at-at:][copy(part[p.at-at:], p.bytes):][:p.zeros])
+		})
+		for i := int64(0); status == tsavorite.Found && i*from.chunkBytes < int64(len(part)); i++ {
+			if there[i] {
+				status = v.write(at+i*from.chunkBytes, part[i*from.chunkBytes:min((i+1)*from.chunkBytes, int64(len(part)))])
+			}
+		}
+		if status != tsavorite.Found {
+			return status
+		}
+	}
+	if v.length < from.length {
+		return v.write(from.length-1, []byte{0})
+	}
+	return tsavorite.Found
+}
+
+// placeTransfer writes the target's record and removes the source's, if it is to go. NotFound is that one has
+// changed meanwhile.
+func (c *Context) placeTransfer(t transfer, source *cutEntry, s stored) tsavorite.Status {
+	target := &c.cut.entries[1]
+	status := c.cut.latchUnchanged(c)
+	if status != tsavorite.Found {
+		return status
+	}
+	defer c.Session.Unlatch()
+	c.State.groups.begun.Add(1) // for who reads several keys without latches, see readTogether
+	defer c.State.groups.ended.Add(1)
+	t.to.noteDeadline(source.metadata.Deadline)
+	if status = settled(c.Session.Upsert(target.name(), s.value, source.metadata)); status != tsavorite.Found {
+		return status
+	}
+	if !target.found {
+		t.to.note(tsavorite.Created)
+	}
+	if t.removeAfter {
+		if status = settled(c.Session.Delete(source.name())); status != tsavorite.Found {
+			return status
+		}
+		t.from.note(tsavorite.Deleted)
+	}
+	return tsavorite.Found
+}
