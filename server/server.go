@@ -106,6 +106,8 @@ func (s *Server) open() (err error) {
 		MemoryBytes:    uint64(s.options.Memory),
 		PageBytes:      uint64(s.options.Page),
 		MutablePercent: s.options.MutablePercent,
+
+		CopyReadsToTail: s.options.CopyReads.IsOn(),
 	})
 	if err != nil {
 		return errors.Join(fmt.Errorf("cannot open the store: %w", err), s.closeDevice())

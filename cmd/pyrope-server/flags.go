@@ -2,8 +2,11 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"maps"
 	"reflect"
+	"strconv"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -20,37 +23,55 @@ type flags struct {
 	ImportPath   string           `name:"config-import-path" group:"Files" help:"Config file to import; the command line overrides it."`
 	ImportFormat config.Format    `name:"config-import-format" group:"Files" help:"RedisConf or JSON (JSON for a name that ends in .json)."`
 	Quiet        bool             `name:"quiet" short:"q" group:"Log" help:"Print no banner."`
-	Version      kong.VersionFlag `name:"version" help:"Print the version and exit."`
+	Version      kong.VersionFlag `name:"version" short:"v" help:"Print the version and exit."`
 }
 
 const description = "A cache server that Redis clients talk to, and that spills to a device what does not fit in memory."
 
-// parse reads the command line and the config file it names. done says that help or the version
-// was asked for and printed; the notes are lines for the log.
-func parse(arguments []string, stdout, stderr io.Writer) (parsed *flags, notes []string, done bool, err error) {
+// parse reads the command line, the environment and the config file they name; the first overrides the second, and
+// that the third. done says that help or the version was asked for and printed; the notes are lines for the log.
+func parse(arguments, environment []string, stdout, stderr io.Writer) (parsed *flags, notes []string, done bool, err error) {
 	parsed, done, err = parseOver(nil, arguments, stdout, stderr)
 	if done || err != nil {
 		return nil, nil, done, err
 	}
-	path := parsed.ImportPath
-	switch {
-	case path == "" && parsed.ConfigFile == "":
-		return parsed, nil, false, nil
-	case path == "":
-		path = parsed.ConfigFile
-	case parsed.ConfigFile != "":
-		return nil, nil, false, errors.New("--config-import-path and a config file as argument: give one of them")
-	}
-	entries, notes, err := config.ReadFile(path, parsed.ImportFormat)
+	given, others, notes, err := config.ReadEnvironment(environment, "config-import-path", "config-import-format", "quiet")
 	if err != nil {
 		return nil, nil, false, err
 	}
-	parsed, done, err = parseOver(entries, arguments, stdout, stderr)
+	path, format := parsed.ImportPath, parsed.ImportFormat
+	switch {
+	case path != "" && parsed.ConfigFile != "":
+		return nil, nil, false, errors.New("--config-import-path and a config file as argument: give one of them")
+	case parsed.ConfigFile != "":
+		path = parsed.ConfigFile
+	case path == "":
+		path = others["config-import-path"]
+	}
+	if format == "" && others["config-import-format"] != "" {
+		if err := format.UnmarshalText([]byte(others["config-import-format"])); err != nil {
+			return nil, nil, false, err
+		}
+	}
+	var entries []config.Entry
+	if path != "" {
+		var fileNotes []string
+		if entries, fileNotes, err = config.ReadFile(path, format); err != nil {
+			return nil, nil, false, err
+		}
+		notes = append(notes, fileNotes...)
+	}
+	values := config.Merge(entries)
+	maps.Copy(values, config.Merge(given))
+	if quiet := others["quiet"]; quiet != "" {
+		values["quiet"] = quiet
+	}
+	parsed, done, err = parseOver(values, arguments, stdout, stderr)
 	return parsed, notes, done, err
 }
 
-// parseOver reads the command line; options it does not give come from the entries of a file.
-func parseOver(entries []config.Entry, arguments []string, stdout, stderr io.Writer) (*flags, bool, error) {
+// parseOver reads the command line; options it does not give have the values given, by name.
+func parseOver(values map[string]string, arguments []string, stdout, stderr io.Writer) (*flags, bool, error) {
 	var parsed flags
 	done := false
 	parser, err := kong.New(&parsed,
@@ -60,12 +81,14 @@ func parseOver(entries []config.Entry, arguments []string, stdout, stderr io.Wri
 		kong.Writers(stdout, stderr),
 		kong.Exit(func(int) { done = true }),
 		kong.TypeMapper(reflect.TypeFor[config.Switch](), switchMapper{}),
+		kong.TypeMapper(reflect.TypeFor[config.Number](), kong.MapperFunc(decodeNumber)),
+		kong.KindMapper(reflect.Int, kong.MapperFunc(decodeNumber)),
 		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 110}),
 		kong.ExplicitGroups([]kong.Group{
-			{Key: "Network", Title: "Network"}, {Key: "Memory", Title: "Memory"},
+			{Key: "Network", Title: "Network"}, {Key: "TLS", Title: "TLS"}, {Key: "Memory", Title: "Memory"},
 			{Key: "Storage", Title: "Storage tier"}, {Key: "Files", Title: "Config file"}, {Key: "Log", Title: "Log"},
 		}),
-		kong.Resolvers(fileResolver(entries)),
+		kong.Resolvers(resolver(values)),
 	)
 	if err != nil {
 		return nil, false, err
@@ -73,15 +96,43 @@ func parseOver(entries []config.Entry, arguments []string, stdout, stderr io.Wri
 	if _, err = parser.Parse(arguments); done {
 		return nil, true, nil
 	}
-	return &parsed, false, err
+	return &parsed, false, explained(err)
 }
 
-// fileResolver gives kong the values of a config file. The last entry of a name counts.
-func fileResolver(entries []config.Entry) kong.ResolverFunc {
-	values := make(map[string]string)
-	for _, entry := range entries {
-		values[entry.Name] = entry.Value
+// explained adds to the error for an unknown flag why there is no such option, where that is known.
+func explained(err error) error {
+	if err == nil {
+		return nil
 	}
+	name, unknown := strings.CutPrefix(err.Error(), "unknown flag --")
+	name, _, _ = strings.Cut(name, ",")
+	if reason := config.WhyNot(name); unknown && reason != "" {
+		return fmt.Errorf("there is no option --%s: %s", name, reason)
+	}
+	return err
+}
+
+// decodeNumber reads a whole number, and says which there are if it is none.
+func decodeNumber(context *kong.DecodeContext, target reflect.Value) error {
+	var text string
+	if err := context.Scan.PopValueInto("number", &text); err != nil {
+		return err
+	}
+	number, err := strconv.Atoi(text)
+	if err != nil {
+		least, most := config.Range(context.Value.Name)
+		return config.NoNumber(text, least, most)
+	}
+	if target.Kind() == reflect.Int {
+		target.SetInt(int64(number))
+	} else {
+		target.Set(reflect.ValueOf(config.Given(number)))
+	}
+	return nil
+}
+
+// resolver gives kong the values of the environment and the config file.
+func resolver(values map[string]string) kong.ResolverFunc {
 	return func(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 		if value, ok := values[flag.Name]; ok {
 			return value, nil

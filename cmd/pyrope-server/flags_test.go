@@ -16,7 +16,7 @@ import (
 func parsed(t *testing.T, line string) (config.Options, error) {
 	t.Helper()
 	var output bytes.Buffer
-	flags, _, done, err := parse(strings.Fields(line), &output, &output)
+	flags, _, done, err := parse(strings.Fields(line), nil, &output, &output)
 	if done {
 		t.Fatalf("%s: help or version: %s", line, output.String())
 	}
@@ -59,6 +59,10 @@ func TestParse(t *testing.T) {
 		IndexMax: 1 << 30, MutablePercent: 50, MaxDatabases: 4})
 	check("--requirepass x --maxclients 5 --databases 3 --loglevel warning", config.Options{
 		Password: "x", MaxClients: 5, MaxDatabases: 3, LoggerLevel: config.Warning})
+	check("--tcp-keepalive 0 --timeout 5 --tls-port 6380 --tls-cert-file c --tls-auth-clients no", config.Options{
+		TCPKeepAlive: config.Given(0), Timeout: 5, TLSPort: 6380, CertFile: "c", AuthClients: config.AuthNo})
+	check("--tls --cert-file-name c --cert-password p --client-certificate-required false --logger-format json --file-logger f", config.Options{
+		TLS: config.On, CertFile: "c", KeyPassword: "p", AuthClients: config.AuthNo, LoggerFormat: config.LogJSON, LogFile: "f"})
 	check("--logger-level trace", config.Options{LoggerLevel: config.Trace})
 }
 
@@ -75,7 +79,14 @@ func TestParseRefuses(t *testing.T) {
 	refused("--storage-tier=maybe", `cannot read switch "maybe"`)
 	refused("--device-type azure", "device-type")
 	refused("--logger-level loud", "cannot read level")
-	refused("--port x", "--port")
+	refused("--port x", `--port: cannot read number "x": it must be a whole number from 0 to 65535`)
+	refused("--tcp-keepalive 1.5", `--tcp-keepalive: cannot read number "1.5": it must be a whole number from 0 to 2147483647`)
+	refused("--network-threads many", `from 0 to 1024`)
+	refused("--readcache", "there is no option --readcache: there is no second log")
+	refused("--minthreads 4", "there is no option --minthreads: there is no thread pool")
+	refused("--reviv-fraction 1", "there are no free lists")
+	refused("--client-output-buffer-limit normal", "cannot read limits")
+	refused("--tls-auth-clients maybe", "it must be no, yes or optional")
 	refused("a.conf b.conf", "unexpected argument b.conf")
 	refused("a.conf --config-import-path b.conf", "give one of them")
 	refused("/nowhere/a.conf", "/nowhere/a.conf")
@@ -113,15 +124,39 @@ func TestFilesComeBeforeFlags(t *testing.T) {
 	if _, err := parsed(t, "--config-import-format JSON "+redis); err == nil || !strings.Contains(err.Error(), redis) {
 		t.Errorf("a redis.conf as JSON: %v", err)
 	}
-	_, notes, _, err := parse([]string{redis}, &bytes.Buffer{}, &bytes.Buffer{})
+	_, notes, _, err := parse([]string{redis}, nil, &bytes.Buffer{}, &bytes.Buffer{})
 	if err != nil || len(notes) != 1 || !strings.Contains(notes[0], "appendonly") {
 		t.Errorf("notes %q, %v", notes, err)
 	}
 }
 
+// TestPrecedence gives one option in every place: defaults, file, environment, command line, each over the one before.
+func TestPrecedence(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.conf")
+	if err := os.WriteFile(path, []byte("port 1\ndatabases 1\ntimeout 1\nclient-output-buffer-limit normal 1mb 0 0\nclient-output-buffer-limit pubsub 1mb 0 0\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	environment := []string{"PYROPE_CONFIG_IMPORT_PATH=" + path, "PYROPE_DATABASES=2", "PYROPE_TIMEOUT=2", "PYROPE_QUIET=yes"}
+	parsed, notes, _, err := parse([]string{"--timeout", "3"}, environment, &bytes.Buffer{}, &bytes.Buffer{})
+	if err != nil || len(notes) != 0 || !parsed.Quiet {
+		t.Fatalf("%+v, notes %q, %v", parsed, notes, err)
+	}
+	limit := config.OutputLimit{Hard: 1 << 20, Given: true}
+	want := config.Options{Port: 1, MaxDatabases: 2, Timeout: 3, OutputLimits: config.OutputLimits{Normal: limit, PubSub: limit}}
+	if diff := cmp.Diff(want, parsed.Options); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if _, notes, _, err := parse(nil, []string{"PYROPE_MEMROY=1g"}, &bytes.Buffer{}, &bytes.Buffer{}); err != nil || len(notes) != 1 {
+		t.Errorf("a wrong variable: notes %q, %v", notes, err)
+	}
+	if _, _, _, err := parse(nil, []string{"PYROPE_PORT=x"}, &bytes.Buffer{}, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "PYROPE_PORT: port: cannot read number") {
+		t.Errorf("a bad variable: %v", err)
+	}
+}
+
 func TestHelpNamesEveryOption(t *testing.T) {
 	var output bytes.Buffer
-	if _, _, done, err := parse([]string{"--help"}, &output, &output); !done || err != nil {
+	if _, _, done, err := parse([]string{"--help"}, nil, &output, &output); !done || err != nil {
 		t.Fatalf("done %v, %v", done, err)
 	}
 	for _, name := range config.Names() {
@@ -129,7 +164,7 @@ func TestHelpNamesEveryOption(t *testing.T) {
 			t.Errorf("help does not name --%s", name)
 		}
 	}
-	for _, title := range []string{"Network", "Memory", "Storage tier", "Config file", "Log"} {
+	for _, title := range []string{"Network", "TLS", "Memory", "Storage tier", "Config file", "Log"} {
 		if !strings.Contains(output.String(), "\n"+title+"\n") {
 			t.Errorf("help has no group %s", title)
 		}

@@ -34,7 +34,7 @@ func main() {
 
 // run is the program; it returns the exit code.
 func run(arguments []string, stdout, stderr io.Writer, signals <-chan os.Signal) int {
-	flags, notes, done, err := parse(arguments, stdout, stderr)
+	flags, notes, done, err := parse(arguments, os.Environ(), stdout, stderr)
 	if done {
 		return 0
 	}

@@ -35,14 +35,14 @@ func ReadFile(path string, format Format) ([]Entry, []string, error) {
 		}
 		return entries, nil, err
 	}
-	entries, notes, err := parseRedisConf(text)
-	if err != nil {
-		err = fmt.Errorf("cannot read config file %s: %w", path, err)
+	parsed := redisConf{read: os.ReadFile}
+	if err := parsed.parse(text); err != nil {
+		return nil, nil, fmt.Errorf("cannot read config file %s: %w", path, err)
 	}
-	for i := range notes {
-		notes[i] = path + ": " + notes[i]
+	for i := range parsed.notes {
+		parsed.notes[i] = path + ": " + parsed.notes[i]
 	}
-	return entries, notes, err
+	return parsed.entries, parsed.notes, nil
 }
 
 // Apply sets the options that the entries give.
@@ -53,6 +53,19 @@ func (o *Options) Apply(entries []Entry) error {
 		}
 	}
 	return nil
+}
+
+// Merge returns the values that entries give, by name. Of an option that is given twice the last counts, but
+// client-output-buffer-limit gathers what is given for each class.
+func Merge(entries []Entry) map[string]string {
+	values := make(map[string]string)
+	for _, entry := range entries {
+		if before, given := values[entry.Name]; given && entry.Name == "client-output-buffer-limit" {
+			entry.Value = before + " " + entry.Value
+		}
+		values[entry.Name] = entry.Value
+	}
+	return values
 }
 
 // checkedEntry returns the entry for a name and a value, once both are known to be right.

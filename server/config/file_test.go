@@ -52,6 +52,62 @@ func TestRedisConf(t *testing.T) {
 	}
 }
 
+func TestInclude(t *testing.T) {
+	directory := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(directory, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	inner := write("inner.conf", "port 7001\nsave \"\"\nclient-output-buffer-limit pubsub 1mb 0 0\n")
+	write("more-1.conf", "databases 3\n")
+	write("more-2.conf", "databases 4\ntimeout 5\n")
+	outer := write("outer.conf", "port 7000\nclient-output-buffer-limit normal 2mb 0 0\ninclude "+inner+"\ninclude "+
+		filepath.Join(directory, "more-*.conf")+"\ninclude "+filepath.Join(directory, "none-*.conf")+"\ntimeout 6\n")
+	entries, notes, err := config.ReadFile(outer, "")
+	if err != nil || len(notes) != 1 || !strings.Contains(notes[0], inner+": line 2 is ignored") {
+		t.Fatalf("notes %q, %v", notes, err)
+	}
+	want := map[string]string{"port": "7001", "max-databases": "4", "timeout": "6",
+		"client-output-buffer-limit": "normal 2mb 0 0 pubsub 1mb 0 0"}
+	if diff := cmp.Diff(want, config.Merge(entries)); diff != "" {
+		t.Errorf("values (-want +got):\n%s", diff)
+	}
+	circle := filepath.Join(directory, "circle.conf")
+	write("circle.conf", "include "+circle)
+	if _, _, err := config.ReadFile(circle, ""); err == nil || !strings.Contains(err.Error(), "files include one another") {
+		t.Errorf("a file that includes itself: %v", err)
+	}
+	bad := write("bad.conf", "port 1\nport x\n")
+	if _, _, err := config.ReadFile(write("with-bad.conf", "\n\ninclude "+bad), ""); err == nil || !strings.Contains(err.Error(), "line 3: "+bad+": line 2: port:") {
+		t.Errorf("a bad included file: %v", err)
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	entries, others, notes, err := config.ReadEnvironment([]string{
+		"HOME=/root", "PYROPE_MEMORY=64m", "PYROPE_TLS_CERT_FILE=/c", "PYROPE_REQUIREPASS=x=y", "PYROPE_BIND=", "PYROPE_CONFIG_IMPORT_PATH=/f",
+		"PYROPE_PORT=tcp://10.0.0.1:6379", "PYROPE_MEMROY=1", "PYROPE_SERVICE_HOST=10.0.0.1",
+	}, "config-import-path")
+	if err != nil || len(notes) != 3 || others["config-import-path"] != "/f" {
+		t.Fatalf("notes %q, others %v, %v", notes, others, err)
+	}
+	want := []config.Entry{{Name: "memory", Value: "64m"}, {Name: "tls-cert-file", Value: "/c"}, {Name: "password", Value: "x=y"}}
+	if diff := cmp.Diff(want, entries); diff != "" {
+		t.Errorf("entries (-want +got):\n%s", diff)
+	}
+	for i, text := range []string{"PYROPE_PORT is ignored", "did you mean PYROPE_MEMORY?", "PYROPE_SERVICE_HOST is ignored"} {
+		if !strings.Contains(notes[i], text) {
+			t.Errorf("note %q, want %q", notes[i], text)
+		}
+	}
+	if _, _, _, err := config.ReadEnvironment([]string{"PYROPE_MEMORY=much"}); err == nil || !strings.Contains(err.Error(), `PYROPE_MEMORY: memory: cannot read size "much"`) {
+		t.Errorf("a bad value: %v", err)
+	}
+}
+
 func TestJSONFile(t *testing.T) {
 	entries, notes, err := read(t, "pyrope.json", `{
 		"port": 7001, "memory": "64m", "storage-tier": true, "sg-get": false, "unixsocketperm": "700", "device-type": "native"
@@ -91,7 +147,10 @@ func TestFileRefusals(t *testing.T) {
 	refused("a.conf", `requirepass "abc`, "line 1: a quote is not closed")
 	refused("a.conf", `requirepass "abc"d`, "line 1: a quote is not closed")
 	refused("a.conf", "memory 4q", `line 1: memory: cannot read size "4q"`)
-	refused("a.conf", "include other.conf", `unknown option "include"`)
+	refused("a.conf", "include /nowhere/other.conf", "line 1: cannot include /nowhere/other.conf: ")
+	refused("a.conf", "readcache yes", `line 1: there is no option "readcache": there is no second log`)
+	refused("a.conf", "cluster-announce-hostname2 x", `there is no cluster`)
+	refused("a.conf", "tcp-keepalive soon", `line 1: tcp-keepalive: cannot read number "soon": it must be a whole number from 0 to 2147483647`)
 	refused("a.json", `{"memory": [1]}`, "memory: it must be a string, a number or a boolean")
 	refused("a.json", `{"memory": "1x"}`, "cannot read size")
 	refused("a.json", `{"mem": 1}`, `unknown option "mem": did you mean "memory"?`)

@@ -90,6 +90,8 @@ type Options struct {
 	IndexMax Size `name:"index-max-size" group:"Memory" help:"Size up to which the hash index doubles (no bound)."`
 	// MutablePercent is the share of Memory that is updated in place, 1 to 99. 0 is 90.
 	MutablePercent int `name:"mutable-percent" min:"1" max:"99" group:"Memory" help:"Share of the memory updated in place, 1 to 99 (90)."`
+	// CopyReads copies what was read from the device to the tail of the log. Default is off.
+	CopyReads Switch `name:"copy-reads-to-tail" group:"Memory" help:"Copy what was read from the device to memory (no)."`
 	// Policy decides what a full memory does when there is no storage tier. Default is noeviction.
 	Policy Policy `name:"maxmemory-policy" group:"Memory" help:"Full memory without a storage tier: noeviction or allkeys-lru (noeviction)."`
 	// MaxDatabases is the number of logical databases, 1 to 256. 0 is 16.

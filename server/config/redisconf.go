@@ -3,40 +3,93 @@ package config
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"strings"
 )
 
+// redisConf collects what the lines of a file give, and of those it includes.
+type redisConf struct {
+	entries []Entry
+	notes   []string
+	depth   int                               // of includes
+	read    func(path string) ([]byte, error) // reads an included file
+}
+
+// maxIncludeDepth is how deep files may include one another.
+const maxIncludeDepth = 16
+
 // parseRedisConf reads `key value` lines. Blank lines and lines that begin with # are skipped.
 // Arguments may stand in double quotes, with \n \r \t \b \a \xHH and \" in them, or in single
 // quotes, with \' in them. Keys that only Redis knows are noted and ignored; others are errors.
-func parseRedisConf(text []byte) (entries []Entry, notes []string, err error) {
+// `include FILE` stands for the lines of that file, or of all that match a pattern, in their order.
+func (p *redisConf) parse(text []byte) error {
 	number := 0
 	for line := range strings.Lines(string(text)) {
 		number++
-		arguments, err := splitArguments(line)
-		if err != nil {
-			return nil, nil, fmt.Errorf("line %d: %w", number, err)
+		if err := p.parseLine(line, number); err != nil {
+			return fmt.Errorf("line %d: %w", number, err)
 		}
-		if len(arguments) == 0 || strings.HasPrefix(strings.TrimSpace(line), "#") {
-			continue
-		}
-		name := strings.ToLower(arguments[0])
-		if len(arguments) == 1 {
-			return nil, nil, fmt.Errorf("line %d: %q has no value", number, arguments[0])
-		}
-		value := strings.Join(arguments[1:], " ")
-		if _, known := Canonical(name); !known && redisDirectives[name] {
-			notes = append(notes, fmt.Sprintf("line %d is ignored: there is no option %q", number, name))
-			continue
-		}
-		entry, err := checkedEntry(name, value)
-		if err != nil {
-			return nil, nil, fmt.Errorf("line %d: %w", number, err)
-		}
-		entries = append(entries, entry)
 	}
-	return entries, notes, nil
+	return nil
+}
+
+// parseLine reads one line.
+func (p *redisConf) parseLine(line string, number int) error {
+	arguments, err := splitArguments(line)
+	if err != nil || len(arguments) == 0 {
+		return err
+	}
+	name := strings.ToLower(arguments[0])
+	if len(arguments) == 1 {
+		return fmt.Errorf("%q has no value", arguments[0])
+	}
+	if name == "include" {
+		return p.include(arguments[1:])
+	}
+	if _, known := Canonical(name); !known && redisDirectives[name] {
+		p.notes = append(p.notes, fmt.Sprintf("line %d is ignored: there is no option %q", number, name))
+		return nil
+	}
+	entry, err := checkedEntry(name, strings.Join(arguments[1:], " "))
+	if err != nil {
+		return err
+	}
+	p.entries = append(p.entries, entry)
+	return nil
+}
+
+// include reads the files that patterns name. One without * or ? must be there. As in Redis, a relative path
+// begins at the working directory.
+func (p *redisConf) include(patterns []string) error {
+	if p.depth == maxIncludeDepth {
+		return fmt.Errorf("cannot include %s: %d files include one another", patterns[0], maxIncludeDepth)
+	}
+	p.depth++
+	defer func() { p.depth-- }()
+	for _, pattern := range patterns {
+		paths := []string{pattern}
+		if strings.ContainsAny(pattern, "*?[") {
+			var err error
+			if paths, err = filepath.Glob(pattern); err != nil {
+				return fmt.Errorf("cannot include %s: %w", pattern, err)
+			}
+		}
+		for _, path := range paths {
+			text, err := p.read(path)
+			if err != nil {
+				return fmt.Errorf("cannot include %s: %w", path, err)
+			}
+			first := len(p.notes)
+			if err := p.parse(text); err != nil {
+				return fmt.Errorf("%s: %w", path, err)
+			}
+			for i := first; i < len(p.notes); i++ {
+				p.notes[i] = path + ": " + p.notes[i]
+			}
+		}
+	}
+	return nil
 }
 
 var errUnbalancedQuotes = errors.New("a quote is not closed, or is not followed by a blank")
@@ -128,7 +181,7 @@ var redisDirectives = fieldSet(`
 	aof-load-truncated aof-rewrite-incremental-fsync aof-timestamp-enabled aof-use-rdb-preamble
 	aof_rewrite_cpulist appenddirname appendfilename appendfsync appendonly auto-aof-rewrite-min-size
 	auto-aof-rewrite-percentage bgsave_cpulist bind-source-addr bio_cpulist busy-reply-threshold
-	client-output-buffer-limit client-query-buffer-limit cluster-allow-pubsubshard-when-down
+	cluster-allow-pubsubshard-when-down
 	cluster-allow-reads-when-down cluster-allow-replica-migration cluster-announce-bus-port
 	cluster-announce-hostname cluster-announce-ip cluster-announce-port cluster-announce-tls-port
 	cluster-config-file cluster-enabled cluster-link-sendbuf-limit cluster-migration-barrier
@@ -141,11 +194,11 @@ var redisDirectives = fieldSet(`
 	latency-monitor-threshold latency-tracking latency-tracking-info-percentiles lazyfree-lazy-eviction
 	lazyfree-lazy-expire lazyfree-lazy-server-del lazyfree-lazy-user-del lazyfree-lazy-user-flush
 	lfu-decay-time lfu-log-factor list-compress-depth list-max-listpack-size list-max-ziplist-size
-	loadmodule locale-collate logfile lua-time-limit masterauth masteruser maxmemory-clients
+	loadmodule locale-collate lua-time-limit masterauth masteruser maxmemory-clients
 	maxmemory-eviction-tenacity maxmemory-samples min-replicas-max-lag min-replicas-to-write
 	min-slaves-max-lag min-slaves-to-write no-appendfsync-on-rewrite notify-keyspace-events
 	oom-score-adj oom-score-adj-values pidfile proc-title-template propagation-error-behavior
-	proto-max-bulk-len rdb-del-sync-files rdb-save-incremental-fsync rdbchecksum rdbcompression
+	rdb-del-sync-files rdb-save-incremental-fsync rdbchecksum rdbcompression
 	rename-command repl-backlog-size repl-backlog-ttl repl-disable-tcp-nodelay repl-diskless-load
 	repl-diskless-sync repl-diskless-sync-delay repl-diskless-sync-max-replicas repl-ping-replica-period
 	repl-ping-slave-period repl-timeout replica-announce-ip replica-announce-port replica-announced
@@ -155,11 +208,11 @@ var redisDirectives = fieldSet(`
 	shutdown-timeout slave-announce-ip slave-announce-port slave-lazy-flush slave-priority
 	slave-read-only slave-serve-stale-data slaveof slowlog-log-slower-than slowlog-max-len
 	socket-mark-id stop-writes-on-bgsave-error stream-node-max-bytes stream-node-max-entries supervised
-	syslog-enabled syslog-facility syslog-ident tcp-backlog tcp-keepalive timeout
-	tls-auth-clients tls-ca-cert-dir tls-ca-cert-file tls-cert-file tls-ciphers tls-ciphersuites
+	syslog-enabled syslog-facility syslog-ident 
+	tls-ciphersuites
 	tls-client-cert-file tls-client-key-file tls-client-key-file-pass tls-cluster tls-dh-params-file
-	tls-key-file tls-key-file-pass tls-port tls-prefer-server-ciphers tls-protocols tls-replication
-	tls-session-cache-size tls-session-cache-timeout tls-session-caching tracking-table-max-keys
+	tls-prefer-server-ciphers tls-replication
+	tls-session-cache-size tls-session-cache-timeout tracking-table-max-keys
 	unixsocketgroup user zset-max-listpack-entries zset-max-listpack-value zset-max-ziplist-entries
 	zset-max-ziplist-value`)
 

@@ -122,6 +122,7 @@ func (o Options) withPlainDefaults() Options {
 	setDefault(&o.SessionCaching, On)
 	setDefault(&o.CertRefresh, Given(10))
 	setDefault(&o.StorageTier, Off)
+	setDefault(&o.CopyReads, Off)
 	if o.StorageTier.IsOn() {
 		setDefault(&o.LogDir, ".")
 	}

@@ -101,10 +101,10 @@ func (o *Options) Set(name, text string) error {
 			*target, err = 0, errNoNumber
 		}
 	}
-	switch {
-	case errors.Is(err, errNoNumber):
-		return fmt.Errorf("%s: cannot read number %q: it must be a whole number from %d to %d", name, text, s.least, s.most)
-	case err != nil:
+	if errors.Is(err, errNoNumber) {
+		err = NoNumber(text, s.least, s.most)
+	}
+	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil
@@ -119,8 +119,11 @@ func (o *Options) Get(name string) string {
 	return fmt.Sprint(reflect.ValueOf(o).Elem().Field(s.field).Interface())
 }
 
-// unknownOption is the error for a name that no option has, with the nearest one that exists.
+// unknownOption is the error for a name that no option has: why it is none, or the nearest one that exists.
 func unknownOption(name string) error {
+	if reason := WhyNot(name); reason != "" {
+		return fmt.Errorf("there is no option %q: %s", name, reason)
+	}
 	if nearest := Nearest(name); nearest != "" {
 		return fmt.Errorf("unknown option %q: did you mean %q?", name, nearest)
 	}
