@@ -21,6 +21,7 @@ import (
 
 	"github.com/pyropedb/pyrope/server"
 	"github.com/pyropedb/pyrope/server/config"
+	"github.com/pyropedb/pyrope/server/logging"
 )
 
 // version is set by the linker to what git calls this state of the source; empty in other builds.
@@ -28,7 +29,7 @@ var version string
 
 func main() {
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr, signals))
 }
 
@@ -52,7 +53,16 @@ func run(arguments []string, stdout, stderr io.Writer, signals <-chan os.Signal)
 func serve(flags *flags, notes []string, stdout, stderr io.Writer, signals <-chan os.Signal) error {
 	level := new(slog.LevelVar)
 	level.Set(flags.LoggerLevel.Slog())
-	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level, ReplaceAttr: nameLevels}))
+	to, reopen := stderr, func() error { return nil }
+	if flags.LogFile != "" {
+		file, err := logging.Open(flags.LogFile)
+		if err != nil {
+			return fmt.Errorf("--logfile: %w", err)
+		}
+		defer file.Close()
+		to, reopen = file, file.Reopen
+	}
+	log := logging.New(to, flags.LoggerFormat, level)
 	for _, note := range notes {
 		log.Warn(note)
 	}
@@ -77,23 +87,44 @@ func serve(flags *flags, notes []string, stdout, stderr io.Writer, signals <-cha
 		return err
 	}
 	fmt.Fprintln(stdout, "* Ready to accept connections")
-	select {
-	case received := <-signals:
-		log.Info("closing", "signal", received.String())
-	case <-s.ShutdownRequested():
-		log.Info("closing", "request", "SHUTDOWN")
+	for {
+		select {
+		case received := <-signals:
+			if received == syscall.SIGHUP {
+				reload(s, log, reopen)
+				continue
+			}
+			log.Info("closing", "signal", received.String())
+		case <-s.ShutdownRequested():
+			log.Info("closing", "request", "SHUTDOWN")
+		}
+		return closeUnless(s, signals)
 	}
-	return closeUnless(s, signals)
 }
 
-// closeUnless closes the server; a second signal ends the wait for it.
+// reload is what SIGHUP asks for: the log's file and the certificates are opened again.
+func reload(s *server.Server, log *slog.Logger, reopen func() error) {
+	if err := reopen(); err != nil {
+		log.Error("cannot open the log's file again; the former goes on", "cause", err)
+	}
+	if err := s.Reload(); err != nil {
+		log.Error("cannot read the certificates again; the former stay", "cause", err)
+	}
+	log.Info("reloaded", "signal", syscall.SIGHUP.String())
+}
+
+// closeUnless closes the server; a second signal that ends it ends the wait for it.
 func closeUnless(s *server.Server, signals <-chan os.Signal) error {
 	closed := make(chan error, 1)
 	go func() { closed <- s.Close() }()
-	select {
-	case err := <-closed:
-		return err
-	case received := <-signals:
-		return fmt.Errorf("cannot close the server: interrupted by %s", received)
+	for {
+		select {
+		case err := <-closed:
+			return err
+		case received := <-signals:
+			if received != syscall.SIGHUP {
+				return fmt.Errorf("cannot close the server: interrupted by %s", received)
+			}
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -112,6 +113,31 @@ func TestRunsUntilShutdown(t *testing.T) {
 	}
 	if log := p.stderr.String(); !strings.Contains(log, "level=Information") || !strings.Contains(log, "request=SHUTDOWN") {
 		t.Errorf("log %q", log)
+	}
+}
+
+// TestHangUpReloads rotates the log's file under a running program.
+func TestHangUpReloads(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	p := launch("--port", "0", "--memory", "16m", "-q", "--logfile", path, "--logger-format", "json")
+	p.stdout.waitFor(t, "* Ready to accept connections\n")
+	if err := os.Rename(path, path+".1"); err != nil {
+		t.Fatal(err)
+	}
+	p.signals <- syscall.SIGHUP
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(2 * time.Millisecond) {
+		text, _ := os.ReadFile(path)
+		if strings.Contains(string(text), `"msg":"reloaded"`) {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the new file has %q", text)
+		}
+	}
+	p.signals <- syscall.SIGTERM
+	p.exits(t, 0)
+	if text, err := os.ReadFile(path + ".1"); err != nil || !strings.Contains(string(text), `"msg":"listening"`) || p.stderr.String() != "" {
+		t.Errorf("the old file has %q, %v; standard error %q", text, err, p.stderr.String())
 	}
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"log/slog"
 	"math"
 	"os"
 	"runtime/debug"
@@ -45,12 +44,4 @@ func boundHeap(options config.Options) {
 	}
 	limit := int64(machine/100*90) - int64(options.Memory)
 	debug.SetMemoryLimit(max(limit, minHeapBytes))
-}
-
-// nameLevels writes the levels by their names on the command line.
-func nameLevels(_ []string, attribute slog.Attr) slog.Attr {
-	if level, ok := attribute.Value.Any().(slog.Level); ok && attribute.Key == slog.LevelKey {
-		attribute.Value = slog.StringValue(string(config.LevelOf(level)))
-	}
-	return attribute
 }
