@@ -33,7 +33,7 @@ func (helpFlag) BeforeReset(c *kong.Context) error {
 // Parse reads a command line into o, which embeds Help, and checks it. The help goes to stdout;
 // then the error is ErrHelpShown.
 func Parse(name, description string, o Options, arguments []string, stdout io.Writer, more ...kong.Option) error {
-	parser, err := kong.New(o, append(more,
+	parser, err := kong.New(o, append(append(more, numbers()...),
 		kong.Name(name), kong.Description(description), kong.NoDefaultHelp(), kong.Writers(stdout, stdout))...)
 	if err != nil {
 		return err

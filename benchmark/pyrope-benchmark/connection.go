@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -26,9 +27,23 @@ type connection struct {
 	scanner reply.Scanner
 	random  workload.Random
 	started time.Time
-	fresh   bool // the setup has not been sent
-	busy    bool // a batch is in flight; else what arrives is pushed, and no reply
+	fresh   bool     // the setup has not been sent
+	busy    bool     // a batch is in flight; else what arrives is pushed, and no reply
+	stream  net.Conn // with TLS, and where there is no epoll; else nil
 	socket
+}
+
+// connect opens a connection to the server.
+func (c *connection) connect(o *options) error {
+	conn, err := o.dial()
+	if err != nil {
+		return err
+	}
+	if o.secure.config != nil {
+		c.stream = conn
+		return nil
+	}
+	return c.adopt(conn)
 }
 
 // next makes the next batch ready to be sent; false says that all requests have been issued.
@@ -78,6 +93,15 @@ func (o *options) dial() (net.Conn, error) {
 	dialer := net.Dialer{Timeout: dialTimeout}
 	dialer.SetMultipathTCP(o.MPTCP)
 	conn, err := dialer.DialContext(context.Background(), network, address)
+	if err == nil && o.secure.config != nil {
+		secured := tls.Client(conn, o.secure.config)
+		handshake, cancel := context.WithTimeout(context.Background(), dialTimeout)
+		defer cancel()
+		if err = secured.HandshakeContext(handshake); err != nil {
+			err = errors.Join(err, conn.Close())
+		}
+		conn = secured
+	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot connect to the server at %s: %w", o.address(), err)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -20,12 +21,8 @@ type socket struct {
 	waiting    bool // for room to write
 }
 
-// connect opens the socket.
-func (c *connection) connect(o *options) error {
-	conn, err := o.dial()
-	if err != nil {
-		return err
-	}
+// adopt takes over the socket of a connection.
+func (c *connection) adopt(conn net.Conn) error {
 	defer conn.Close()
 	raw, err := conn.(syscall.Conn).SyscallConn()
 	if err != nil {
@@ -45,8 +42,14 @@ func (c *connection) connect(o *options) error {
 	return nil
 }
 
-// disconnect closes the socket.
-func (c *connection) disconnect() { _ = unix.Close(c.descriptor) }
+// disconnect closes the connection.
+func (c *connection) disconnect() {
+	if c.stream != nil {
+		_ = c.stream.Close()
+		return
+	}
+	_ = unix.Close(c.descriptor)
+}
 
 // poller is the event loop of a lane.
 type poller struct {
@@ -57,6 +60,9 @@ type poller struct {
 
 // drive sends and receives until no connection has anything left to do.
 func (l *lane) drive() error {
+	if l.run.options.secure.config != nil {
+		return l.driveStreams()
+	}
 	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return fmt.Errorf("cannot wait for sockets: %w", err)

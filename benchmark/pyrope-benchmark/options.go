@@ -44,21 +44,15 @@ type options struct {
 	Seed     uint64 `placeholder:"NUM" help:"Seed of the random numbers; the default is the time."`
 	MPTCP    bool   `name:"mptcp" help:"Connect with multipath TCP, where the system has it."`
 
+	TLS bool `name:"tls" help:"Connect with TLS."`
+	secure
 	refused
 
 	Command []string `arg:"" optional:"" passthrough:"" help:"A command and its arguments; ';' as an argument separates several, and a number before a command repeats it. __rand_int__ and __data__ are replaced."`
 }
 
-// refused are the options of valkey-benchmark that this program has no use for yet.
+// refused are the options of valkey-benchmark that this program has no use for.
 type refused struct {
-	TLS          bool   `name:"tls" hidden:""`
-	SNI          string `name:"sni" hidden:""`
-	CACert       string `name:"cacert" hidden:""`
-	CACertDir    string `name:"cacertdir" hidden:""`
-	Insecure     bool   `hidden:""`
-	Cert         string `hidden:""`
-	Key          string `hidden:""`
-	Ciphers      string `name:"tls-ciphers" hidden:""`
 	CipherSuites string `name:"tls-ciphersuites" hidden:""`
 	RDMA         bool   `name:"rdma" hidden:""`
 	Cluster      bool   `hidden:""`
@@ -68,8 +62,8 @@ type refused struct {
 // check reports the first such option that is given.
 func (r *refused) check() error {
 	switch {
-	case r.TLS || r.Insecure || r.SNI+r.CACert+r.CACertDir+r.Cert+r.Key+r.Ciphers+r.CipherSuites != "":
-		return errors.New("--tls and the options that go with it are not supported: the server does not speak TLS yet")
+	case r.CipherSuites != "":
+		return errors.New("--tls-ciphersuites is not supported: TLS 1.3 has three suites here, all of them on")
 	case r.RDMA:
 		return errors.New("--rdma is not supported: the server has no RDMA transport")
 	case r.Cluster || r.RFR != "":
@@ -116,6 +110,9 @@ func (o *options) Check() error {
 			return err
 		}
 	}
+	if err := o.readTLS(); err != nil {
+		return err
+	}
 	switch {
 	case o.Port < 1 || o.Port > 65535:
 		return fmt.Errorf("-p must be from 1 to 65535 (got %d)", o.Port)
@@ -152,9 +149,9 @@ func (o *options) readURI() error {
 	switch strings.ToLower(u.Scheme) {
 	case "pyrope", "valkey", "redis":
 	case "pyropes", "valkeys", "rediss":
-		return fmt.Errorf("-u %s:// is not supported: the server does not speak TLS yet", u.Scheme)
+		o.TLS = true
 	default:
-		return fmt.Errorf("the URI scheme of -u is %q; it must be pyrope, valkey or redis", u.Scheme)
+		return fmt.Errorf("the URI scheme of -u is %q; it must be pyrope, valkey or redis, with an s at the end for TLS", u.Scheme)
 	}
 	if u.Hostname() != "" {
 		o.Host = u.Hostname()

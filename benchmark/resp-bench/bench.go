@@ -1,9 +1,11 @@
 package main
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"sync/atomic"
 	"time"
 
@@ -21,21 +23,37 @@ type bench struct {
 	output      io.Writer
 	interrupted *atomic.Bool
 	connect     func() (link, error) // set by runAll
+	security    *tls.Config          // nil without --tls
 	rows        []row                // results, in the order they were found
 }
 
 // runAll waits for the server or starts the embedded one, loads, verifies, and runs the sweeps.
 func (b *bench) runAll() (err error) {
+	if b.options.Txn {
+		b.options.Online = true
+	}
 	if b.options.Online {
 		b.forceOneMessage()
 	}
 	b.printConfig()
+	if b.security, err = b.options.security(); err != nil {
+		return err
+	}
 	stop, err := b.reachServer()
 	if err != nil {
 		return err
 	}
 	defer stop()
-	defer func() { err = errors.Join(err, report.Write(b.options.Files, b.output, "RESP-RESULT-JSON", b.rows)) }()
+	defer func() {
+		err = errors.Join(err, report.Write(b.options.Files, b.output, "RESP-RESULT-JSON", b.rows), b.writePage())
+	}()
+	if b.options.SaveFreq > 0 {
+		saver, err := b.startSaver()
+		if err != nil {
+			return err
+		}
+		defer saver.end()
+	}
 	if b.options.Online {
 		return b.runOnline()
 	}
@@ -63,7 +81,7 @@ func (b *bench) reachServer() (stop func(), err error) {
 	}
 	address := b.options.address()
 	b.connect = func() (link, error) {
-		l, err := dialLight(address, b.options.Auth)
+		l, err := dialLight(address, b.options.Auth, b.security)
 		if err != nil {
 			return nil, err
 		}
@@ -75,12 +93,14 @@ func (b *bench) reachServer() (stop func(), err error) {
 // waitForServer connects and sends QUIT once a second until that works.
 func (b *bench) waitForServer(address string) error {
 	for deadline := time.Now().Add(serverWait); ; {
-		l, err := dialLight(address, "")
+		l, err := dialLight(address, "", b.security)
 		if err == nil {
 			_, _ = command(l, "QUIT") // any answer shows that the server is there
 			return l.Close()
 		}
-		if b.interrupted.Load() || time.Now().After(deadline) {
+		var dialing *net.OpError // what is there and cannot be talked to will not change
+		waits := errors.As(err, &dialing) && dialing.Op == "dial"
+		if !waits || b.interrupted.Load() || time.Now().After(deadline) {
 			return fmt.Errorf("cannot reach the server at %s within %v: %w", address, serverWait, err)
 		}
 		b.printf("Waiting for server at %s\n", address)

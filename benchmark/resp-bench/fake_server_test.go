@@ -21,7 +21,8 @@ type fakeServer struct {
 
 	mu     sync.Mutex
 	values map[string]string
-	names  map[string]int // commands seen
+	names  map[string]int    // commands seen
+	last   map[string]string // arguments of the last command of some names
 }
 
 // startFakeServer starts a server that ends with the test.
@@ -31,7 +32,7 @@ func startFakeServer(t *testing.T) *fakeServer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &fakeServer{listener: listener, values: map[string]string{}, names: map[string]int{}}
+	s := &fakeServer{listener: listener, values: map[string]string{}, names: map[string]int{}, last: map[string]string{}}
 	var group sync.WaitGroup
 	group.Go(func() {
 		for {
@@ -125,6 +126,21 @@ func (s *fakeServer) answer(out *bufio.Writer, name string, arguments []string) 
 		_, found := s.values[arguments[0]]
 		delete(s.values, arguments[0])
 		fmt.Fprintf(out, ":%d\r\n", map[bool]int{true: 1}[found])
+	case "EXISTS":
+		found := 0
+		for _, key := range arguments {
+			if _, is := s.values[key]; is {
+				found++
+			}
+		}
+		fmt.Fprintf(out, ":%d\r\n", found)
+	case "ZADD", "ZREM", "ZCARD", "SETBIT", "GETBIT", "BITCOUNT", "PFADD", "PFCOUNT", "GEOADD", "PUBLISH", "SPUBLISH":
+		s.last[name] = strings.Join(arguments, " ")
+		out.WriteString(":1\r\n")
+	case "SAVE", "WATCH", "MULTI":
+		out.WriteString("+OK\r\n")
+	case "EXEC":
+		out.WriteString("*2\r\n+OK\r\n+OK\r\n")
 	case "DBSIZE":
 		fmt.Fprintf(out, ":%d\r\n", len(s.values))
 	case "QUIT":

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -37,9 +38,20 @@ type lightClient struct {
 	written  chan error  // its answer, one a request
 }
 
-// dialLight connects, and authenticates if there is a password.
-func dialLight(address, password string) (*lightClient, error) {
-	conn, err := net.DialTimeout("tcp", address, dialTimeout)
+// dialLight connects, with TLS if there is a configuration of it, and authenticates if there is a password.
+func dialLight(address, password string, security *tls.Config) (*lightClient, error) {
+	dialer := &net.Dialer{Timeout: dialTimeout}
+	dial := dialer.Dial
+	if security != nil {
+		dial = func(network, address string) (net.Conn, error) {
+			conn, err := tls.DialWithDialer(dialer, network, address, security)
+			if err != nil {
+				return nil, err
+			}
+			return conn, nil
+		}
+	}
+	conn, err := dial("tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("cannot connect: %w", err)
 	}

@@ -42,7 +42,7 @@ func TestLargeBatchDoesNotDeadlock(t *testing.T) {
 	// Requests and replies of 32 MiB each way are more than the kernel holds.
 	const requests, size = 512, 64 << 10
 	answer := []byte("$65536\r\n" + strings.Repeat("v", size) + "\r\n")
-	l, err := dialLight(answerEvery(t, size, answer), "")
+	l, err := dialLight(answerEvery(t, size, answer), "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestLargeBatchDoesNotDeadlock(t *testing.T) {
 
 func TestExchangeAllocatesNothing(t *testing.T) {
 	for _, size := range []int{1000, 2 * inlineWriteBytes} {
-		l, err := dialLight(answerEvery(t, size, []byte(strings.Repeat("$8\r\nabcdefgh\r\n", 100))), "")
+		l, err := dialLight(answerEvery(t, size, []byte(strings.Repeat("$8\r\nabcdefgh\r\n", 100))), "", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +87,7 @@ func TestBrokenConnectionIsReported(t *testing.T) {
 				conn.Close()
 			}
 		}()
-		l, err := dialLight(listener.Addr().String(), "")
+		l, err := dialLight(listener.Addr().String(), "", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +102,7 @@ func TestBrokenConnectionIsReported(t *testing.T) {
 }
 
 func TestInterruptByEndsAnExchange(t *testing.T) {
-	l, err := dialLight(answerEvery(t, 100, []byte("+OK\r\n")), "")
+	l, err := dialLight(answerEvery(t, 100, []byte("+OK\r\n")), "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math/bits"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -70,6 +71,29 @@ func (b *bench) confirmLoad(l link) error {
 	enough := b.options.DBSize - b.options.DBSize/100
 	if stored < 0 || uint64(stored) < enough {
 		return fmt.Errorf("cannot load the DB: it holds %d keys after %d were written; at least %d must be there", stored, b.options.DBSize, enough)
+	}
+	return b.confirmSample(l)
+}
+
+// sampleKeys is how many keys are looked for after a load, at most.
+const sampleKeys = 8192
+
+// confirmSample looks for keys spread evenly over those that were loaded: a server that held other keys
+// before has a large DBSIZE whatever has become of the load.
+func (b *bench) confirmSample(l link) error {
+	count := min(sampleKeys, b.options.DBSize)
+	arguments := []string{"EXISTS"}
+	for i := range count {
+		high, low := bits.Mul64(i, b.options.DBSize)
+		number, _ := bits.Div64(high, low, count)
+		arguments = append(arguments, string(b.keys.appendKey(nil, number)))
+	}
+	found, err := command(l, arguments...)
+	if err != nil {
+		return fmt.Errorf("cannot confirm the load: %w", err)
+	}
+	if enough := count - count/100; found < 0 || uint64(found) < enough {
+		return fmt.Errorf("cannot load the DB: of %d keys spread evenly over those written it holds %d; at least %d must be there", count, found, enough)
 	}
 	return nil
 }

@@ -71,6 +71,9 @@ func (m *mix) appendNext(dst []byte) (request []byte, replies int) {
 	op, number, valueLength := m.next()
 	keys := m.keys
 	keys.valueLength = valueLength
+	if isTransaction(op) {
+		return m.appendTransaction(dst, op, &keys, number)
+	}
 	dst = keys.appendCommand(dst, op, number)
 	if op != opSet || m.ttl == 0 {
 		return dst, 1
@@ -83,8 +86,11 @@ func (m *mix) arguments() [][]any {
 	op, number, valueLength := m.next()
 	keys := m.keys
 	keys.valueLength = valueLength
-	if op == opPing {
+	switch {
+	case op == opPing:
 		return [][]any{{"PING"}}
+	case isTransaction(op):
+		return m.transactionArguments(op, &keys, number)
 	}
 	key := keys.appendKey(nil, number)
 	switch op {
@@ -96,6 +102,13 @@ func (m *mix) arguments() [][]any {
 		return [][]any{set, {"EXPIRE", key, m.ttl}}
 	case opSetEx:
 		return [][]any{{"SETEX", key, m.ttl, keys.appendValue(nil, number)}}
+	case opGet, opDel:
+	default:
+		var all []any
+		for _, argument := range keys.otherArguments(op, number) {
+			all = append(all, argument)
+		}
+		return [][]any{all}
 	}
 	return [][]any{{op.String(), key}}
 }

@@ -43,6 +43,7 @@ type online struct {
 	ticks   int
 	total   uint64
 	misses  uint64
+	history []string // the lines so far
 }
 
 // runOnline runs the mix and prints a line every two seconds.
@@ -68,7 +69,7 @@ func (b *bench) runOnline() error {
 			}
 		})
 	}
-	b.printf("\n%s\n", onlineHeader())
+	b.printf("\n%s\n", onlineHeader(b.options.Txn))
 	began := time.Now()
 	run.tickUntilOver(began)
 	run.stop.Store(true)
@@ -126,7 +127,9 @@ func (r *online) tick(elapsed time.Duration) {
 	r.ticks++
 	ops := r.gather()
 	if ops > 0 {
-		r.bench.printf("%s\n", onlineLine(r.summary, r.total, ops, elapsed))
+		line := onlineLine(r.bench.options.Txn, r.summary, r.total, ops, elapsed)
+		r.history = append(r.history, line)
+		r.bench.printf("%s\n", line)
 	}
 }
 
@@ -151,11 +154,18 @@ func (r *online) report(elapsed time.Duration) {
 	if b.options.ClientHist {
 		for i, h := range r.clients {
 			ops := uint64(h.TotalCount()) * uint64(r.opsPerSample())
-			b.printf("\nClient %d\n%s\n%s\n", i, onlineHeader(), onlineLine(h, ops, ops, elapsed))
+			b.printf("\nClient %d\n%s\n%s\n", i, onlineHeader(b.options.Txn), onlineLine(b.options.Txn, h, ops, ops, elapsed))
 		}
 	}
 	b.printf("\nOperation type: %s\nNum threads: %d\n", b.options.workloadNames(), len(r.workers))
 	b.printTotals(elapsed, r.total)
+	if b.options.Txn {
+		b.printf("Total time: %sms for %d ops\nThroughput: %s ops/sec\n<<< History >>>\n%s\n",
+			rounded(float64(elapsed.Microseconds())/1000), r.total, rounded(perSecond(r.total, elapsed)), onlineHeader(true))
+		for _, line := range r.history {
+			b.printf("%s\n", line)
+		}
+	}
 	if r.misses > 0 {
 		b.printf("[Misses]: %s replies were nil; online runs load nothing\n", report.N0(r.misses))
 	}

@@ -24,6 +24,7 @@ func newGoRedis(b *bench, count int) *goRedis {
 	g := &goRedis{clients: make(chan *redis.Client, count)}
 	options := redis.Options{
 		Addr: b.options.address(), Password: b.options.Auth, Protocol: 2, PoolSize: 1, MaxRetries: -1, DisableIdentity: true,
+		TLSConfig: b.security,
 	}
 	if b.options.Pool {
 		options.PoolSize = count

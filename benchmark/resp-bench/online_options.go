@@ -15,6 +15,9 @@ func (o *options) checkOnline() error {
 		sum += percent
 	}
 	switch {
+	case o.SkipLoad && o.Txn:
+		//lint:ignore ST1005 the text is part of the interface
+		return errors.New("Skipload not supported with --txn")
 	case o.SkipLoad:
 		//lint:ignore ST1005 the text is part of the interface
 		return errors.New("Skipload not supported with --online")
@@ -39,7 +42,7 @@ func (o *options) checkOnline() error {
 	}
 	for _, op := range o.Workload {
 		switch {
-		case !slices.Contains(onlineOperations, op):
+		case o.Txn && !isTransaction(op) || !o.Txn && !isOnline(op):
 			//lint:ignore ST1005 the text, its punctuation included, is part of the interface
 			return fmt.Errorf("opType: %s benchmark not supported with %s ClientType!", op, o.Client)
 		case op == opSetEx && o.TTL <= 0:
@@ -58,17 +61,20 @@ func (o *options) checkOffline() error {
 		return fmt.Errorf("opType: %s benchmark not supported with %s!", o.Op, o.Client)
 	case o.InFlight != 1:
 		return fmt.Errorf("--itp needs --online (got %d)", o.InFlight)
+	case !isOffline(o.Op):
+		//lint:ignore ST1005 the text, its punctuation included, is part of the interface
+		return fmt.Errorf("opType: %s benchmark not supported with %s!", o.Op, o.Client)
 	case o.Pool || o.ClientHist:
 		return errors.New("--pool and --client-hist need --online")
 	}
 	return nil
 }
 
-// onlineOperations are the operations a mix may consist of.
-var onlineOperations = []operation{opPing, opGet, opSet, opSetEx, opDel}
-
 // benchmarkType names the mode.
 func (o *options) benchmarkType() string {
+	if o.Txn {
+		return "Transactional"
+	}
 	if o.Online {
 		return "Online"
 	}
@@ -88,7 +94,7 @@ func (b *bench) forceOneMessage() {
 func (b *bench) printOnlineConfig() {
 	o := &b.options
 	b.printf("Pool: %t\nOpWorkload: %s\nOpPercent: %s\nTtl: %d\n", o.Pool, o.workloadNames(), joinNumbers(o.Percent), o.TTL)
-	b.printf("Intra thread parallelism: %d\nClientHistogram: %t\n", o.InFlight, o.ClientHist)
+	b.printf("Sorted set cardinality: %d\nIntra thread parallelism: %d\nClientHistogram: %t\n", o.Sets, o.InFlight, o.ClientHist)
 }
 
 // workloadNames lists the operations of the mix.

@@ -45,10 +45,13 @@ func TestRefusedOnlineOptions(t *testing.T) {
 		"--runtime 0":                           "--runtime must be -1 or at least 1 second",
 		"--itp 0":                               "--itp must be from 1",
 		"--verify":                              "--verify is not supported with --online",
-		"--save-freq 2":                         "no SAVE yet",
+		"--save-freq -2":                        "--save-freq must be 0",
 		"--op-workload MGET --op-percent 100":   "opType: MGET benchmark not supported with LightClient ClientType!",
-		"--op-workload ZADD --op-percent 100":   "opType: ZADD benchmark not supported",
-		"--op-workload SETEX --op-percent 100":  "TTL must be positive for SETEX operations.",
+		"--op-workload PFADD --op-percent 100":  "opType: PFADD benchmark not supported with LightClient ClientType!",
+		"--txn":                                 "opType: GET benchmark not supported with LightClient ClientType!",
+		"--txn -s":                              "Skipload not supported with --txn",
+		"--op-workload READ_TXN --op-percent 100": "opType: READ_TXN benchmark not supported with LightClient ClientType!",
+		"--op-workload SETEX --op-percent 100":    "TTL must be positive for SETEX operations.",
 	} {
 		if _, err := parseOptions(strings.Fields("--online "+line), nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want one with %q", line, err, want)
@@ -198,10 +201,10 @@ func TestOnlineLine(t *testing.T) {
 		_ = h.RecordValue(micros + 1)
 	}
 	want := "1;             5;             50;            50.5;          95;            99;            100;           1000;          500;           0.25           "
-	if got := onlineLine(h, 1000, 500, 2*time.Second); got != want {
+	if got := onlineLine(false, h, 1000, 500, 2*time.Second); got != want {
 		t.Errorf("the line is %q, want %q", got, want)
 	}
-	if got := onlineHeader(); !regexp.MustCompile("^" + onlineHeaderText + "$").MatchString(got) {
+	if got := onlineHeader(false); !regexp.MustCompile("^" + onlineHeaderText + "$").MatchString(got) {
 		t.Errorf("the header is %q", got)
 	}
 }

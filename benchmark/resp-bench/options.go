@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/pyropedb/pyrope/benchmark/program"
 	"github.com/pyropedb/pyrope/benchmark/report"
+	"github.com/pyropedb/pyrope/server/certificate"
 	"github.com/pyropedb/pyrope/server/config"
 )
 
@@ -23,8 +25,14 @@ type options struct {
 	ClientAddr string `name:"clientaddr" placeholder:"ADDR" help:"Address that clients connect to, when it differs from --host."`
 	Auth       string `short:"a" placeholder:"PASSWORD" help:"Password, sent with AUTH on every connection."`
 
+	TLS          bool   `name:"tls" help:"Connect with TLS."`
+	TLSHost      string `name:"tlshost" default:"GarnetTest" help:"Name of the server for TLS (SNI); checked with --cacert."`
+	CertFile     string `name:"cert-file-name" placeholder:"FILE" help:"Certificate and key of the client: PEM, or PKCS#12."`
+	CertPassword string `name:"cert-password" placeholder:"PASSWORD" help:"Password of a PKCS#12 file."`
+	CACert       string `name:"cacert" placeholder:"FILE" help:"Certificates, PEM, one of which must have signed the server's; without it any certificate of the server will do."`
+
 	Op      operation  `default:"GET" help:"Operation: ${operations}."`
-	Client  clientType `default:"LightClient" help:"LightClient (a TCP socket a thread), InProc (an embedded server, no sockets); online also PipelinedSession (alias GarnetClientSession: --itp operations in flight, each timed by itself) and GoRedis (alias SERedis)."`
+	Client  clientType `default:"LightClient" help:"LightClient (a TCP socket a thread), InProc (an embedded server, no sockets); online also PipelinedSession (aliases GarnetClientSession, GarnetClient: --itp operations in flight, each timed by itself) and GoRedis (alias SERedis)."`
 	Threads []int      `short:"t" default:"1,2,4,8,16,32" help:"Thread counts to run with, one after another."`
 	Batch   []int      `name:"batchsize" short:"b" aliases:"pipeline" default:"4096" help:"Batch sizes to run with: commands a pipeline, or keys a command for MGET and MSET."`
 	Runtime int        `default:"15" help:"Seconds a run; 0 only loads (with --skipload: runs --totalops operations), -1 runs until interrupted."`
@@ -41,12 +49,15 @@ type options struct {
 	LSet        bool   `name:"lset" help:"Load with SET rather than MSET."`
 
 	Online     bool        `short:"o" help:"Measure latency: operations of a mix, one by one or --itp at a time, a line of percentiles every 2 seconds."`
-	Workload   []operation `name:"op-workload" default:"GET,SET,DEL" help:"Operations of the mix (online): PING, GET, SET, SETEX, DEL."`
+	Txn        bool        `short:"x" help:"As --online, each operation a transaction: READ_TXN, WRITE_TXN, READWRITETX or WATCH_TXN."`
+	Workload   []operation `name:"op-workload" default:"GET,SET,DEL" help:"Operations of the mix (online): ${online}; with --txn: ${transactions}."`
 	Percent    []int       `name:"op-percent" default:"60,30,10" help:"Share of each operation of the mix; the sum is 100."`
 	InFlight   int         `name:"itp" default:"1" help:"Operations in flight per thread (online)."`
 	Pool       bool        `help:"Threads share a pool of connections (online: PipelinedSession, GoRedis)."`
 	ClientHist bool        `name:"client-hist" help:"Print the latencies of every client at the end (online)."`
-	SaveFreq   int         `name:"save-freq" default:"0" hidden:""`
+	Sets       uint64      `name:"sscardinality" default:"0" help:"Sorted sets that ZADD, ZREM and ZCARD spread over; a key always goes to the same one. 0 is one."`
+	SaveFreq   int         `name:"save-freq" default:"0" help:"Seconds between two SAVEs, sent on a connection of their own; 0 is none."`
+	HTMLOutput string      `name:"html-output" placeholder:"FILE" help:"Write the results to a file as a page with plots."`
 
 	report.Files
 
@@ -68,7 +79,7 @@ const (
 // clientNames are the names that clients go by: their own, and those of what they stand in for.
 var clientNames = map[string]clientType{
 	"LightClient": lightClientType, "InProc": inProcType, "PipelinedSession": sessionType,
-	"GarnetClientSession": sessionType, "GoRedis": goRedisType, "SERedis": goRedisType,
+	"GarnetClientSession": sessionType, "GarnetClient": sessionType, "GoRedis": goRedisType, "SERedis": goRedisType,
 }
 
 // UnmarshalText sets c from a flag's text, in any case.
@@ -87,7 +98,11 @@ func parseOptions(args []string, stdout io.Writer) (options, error) {
 	var o options
 	err := program.Parse("resp-bench", "Loads a RESP server and measures its throughput.", &o, args, stdout,
 		kong.WithHyphenPrefixedParameters(true), // --runtime -1
-		kong.Vars{"operations": strings.Join(operationNames(), ", ")})
+		kong.Vars{
+			"operations":   strings.Join(operationNames(isOffline), ", "),
+			"online":       strings.Join(operationNames(isOnline), ", "),
+			"transactions": strings.Join(operationNames(isTransaction), ", "),
+		})
 	return o, err
 }
 
@@ -117,17 +132,19 @@ func (o *options) Check() error {
 		return errors.New("TTL must be positive for SETEX operations.")
 	case o.Verify && !o.Op.reads():
 		return fmt.Errorf("--verify needs --op GET or MGET (got %s)", o.Op)
-	case o.SaveFreq != 0:
-		return fmt.Errorf("--save-freq is not supported: the server has no SAVE yet (got %d)", o.SaveFreq)
-	case o.Online:
-		return o.checkOnline()
+	case o.SaveFreq < 0:
+		return fmt.Errorf("--save-freq must be 0 or a number of seconds (got %d)", o.SaveFreq)
+	case o.Sets > o.DBSize:
+		return errors.New("DB size cannot be smaller than SortedSet cardinality")
+	case o.Online || o.Txn:
+		return errors.Join(o.checkTLS(), o.checkOnline())
 	}
-	return o.checkOffline()
+	return errors.Join(o.checkTLS(), o.checkOffline())
 }
 
 // keyspace returns the naming of keys and values that the options ask for.
 func (o *options) keyspace() keyspace {
-	k := keyspace{dbSize: o.DBSize, keyLength: o.KeyLength, valueLength: o.ValueLength, ttlSeconds: o.TTL}
+	k := keyspace{sets: o.Sets, dbSize: o.DBSize, keyLength: o.KeyLength, valueLength: o.ValueLength, ttlSeconds: o.TTL}
 	if k.keyLength == 0 {
 		k.keyLength = len(strconv.FormatUint(o.DBSize, 10))
 	}
@@ -150,4 +167,31 @@ func joinNumbers(numbers []int) string {
 		texts[i] = strconv.Itoa(n)
 	}
 	return strings.Join(texts, ",")
+}
+
+// checkTLS reports the first option that does not go with --tls, or without it. The texts are those
+// that scripts know.
+func (o *options) checkTLS() error {
+	switch {
+	case o.TLS && o.CertFile == "":
+		//lint:ignore ST1005 the text is part of the interface
+		return errors.New("Certificate file name is required for TLS")
+	case !o.TLS && o.CertFile != "":
+		//lint:ignore ST1005 the text is part of the interface
+		return errors.New("Certificate file name is not required for non-TLS")
+	case o.TLS && o.Client == inProcType:
+		return errors.New("--tls is not supported with --client InProc, which has no sockets")
+	case !o.TLS && o.CACert != "":
+		return errors.New("--cacert needs --tls")
+	}
+	return nil
+}
+
+// security is the options about TLS; nil is none.
+func (o *options) security() (*tls.Config, error) {
+	if !o.TLS {
+		return nil, nil
+	}
+	own := certificate.Options{CertFile: o.CertFile, Password: o.CertPassword, CAFile: o.CACert}
+	return certificate.LoadClient(own, o.TLSHost, o.CACert == "")
 }

@@ -79,22 +79,28 @@ func appendColumn(line *strings.Builder, text string) {
 	}
 }
 
-// onlineHeader names the columns.
-func onlineHeader() string {
+// onlineHeader names the columns; lines of transactions count those of the line only.
+func onlineHeader(transactions bool) string {
+	names := append(latencyColumns[:7:7], "total_ops;", "iter_tops;", "tpt (Kops/sec)")
+	if transactions {
+		names = append(latencyColumns[:7:7], "cnt;", "tpt (Kops/sec)")
+	}
 	var line strings.Builder
-	for _, name := range append(latencyColumns[:7:7], "total_ops;", "iter_tops;", "tpt (Kops/sec)") {
+	for _, name := range names {
 		appendColumn(&line, name)
 	}
 	return line.String()
 }
 
 // onlineLine writes the values of the columns.
-func onlineLine(h *hdrhistogram.Histogram, total, ops uint64, elapsed time.Duration) string {
+func onlineLine(transactions bool, h *hdrhistogram.Histogram, total, ops uint64, elapsed time.Duration) string {
 	var line strings.Builder
 	for _, value := range percentiles(h) {
 		appendColumn(&line, rounded(value)+";")
 	}
-	appendColumn(&line, strconv.FormatUint(total, 10)+";")
+	if !transactions {
+		appendColumn(&line, strconv.FormatUint(total, 10)+";")
+	}
 	appendColumn(&line, strconv.FormatUint(ops, 10)+";")
 	appendColumn(&line, rounded(perSecond(ops, elapsed)/1000))
 	return line.String()

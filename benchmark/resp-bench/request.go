@@ -20,8 +20,9 @@ const padding = "XXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXX"
 type keyspace struct {
 	dbSize      uint64
 	keyLength   int
-	valueLength int // 0: the value is the key
-	ttlSeconds  int // of SETEX
+	valueLength int    // 0: the value is the key
+	ttlSeconds  int    // of SETEX
+	sets        uint64 // that sorted sets' members spread over; 0 is one
 }
 
 // appendKey appends the bytes of a key.
@@ -163,8 +164,60 @@ func (k *keyspace) appendCommand(dst []byte, op operation, number uint64) []byte
 	case opPing:
 		return append(dst, "PING\r\n"...) // the inline form
 	default:
-		panic("BUG: " + op.String() + " is not an operation on single keys")
+		return k.appendOther(dst, op, number)
 	}
+}
+
+// appendOther appends one command of the rarer sort.
+func (k *keyspace) appendOther(dst []byte, op operation, number uint64) []byte {
+	arguments := k.otherArguments(op, number)
+	dst = appendHeader(dst, '*', len(arguments))
+	for _, argument := range arguments {
+		dst = appendHeader(dst, '$', len(argument))
+		dst = append(dst, argument...)
+		dst = append(dst, '\r', '\n')
+	}
+	return dst
+}
+
+// otherArguments are the command and its arguments. Commands of collections have one key and many
+// members; what belongs to a number is always the same.
+func (k *keyspace) otherArguments(op operation, number uint64) []string {
+	key := string(k.appendKey(nil, number))
+	bit := strconv.FormatUint(workload.Word(number, 0)%uint64(8*max(k.valueSize(number), 1)), 10)
+	switch op {
+	case opZAdd:
+		return []string{"ZADD", k.sortedSet(number), strconv.FormatUint(number, 10), key}
+	case opZRem:
+		return []string{"ZREM", k.sortedSet(number), key}
+	case opZCard:
+		return []string{"ZCARD", k.sortedSet(number)}
+	case opSetBit:
+		return []string{"SETBIT", key, bit, strconv.FormatUint(workload.Word(number, 1)>>8%2, 10)}
+	case opGetBit:
+		return []string{"GETBIT", key, bit}
+	case opBitCount:
+		return []string{"BITCOUNT", key}
+	case opPFAdd:
+		return []string{"PFADD", "hyperloglog", key}
+	case opPFCount:
+		return []string{"PFCOUNT", "hyperloglog"}
+	case opGeoAdd:
+		return []string{"GEOADD", "geo", strconv.FormatUint(number%179, 10) + ".5", strconv.FormatUint(number%80, 10) + ".25", key}
+	case opPublish, opSPublish:
+		return []string{op.String(), key, string(k.appendValue(nil, number))}
+	case opDBSize:
+		return []string{"DBSIZE"}
+	}
+	panic("BUG: " + op.String() + " is not an operation on single keys")
+}
+
+// sortedSet is the key of the set that a member belongs to.
+func (k *keyspace) sortedSet(number uint64) string {
+	if k.sets == 0 {
+		return "sortedset"
+	}
+	return "sortedset:" + strconv.FormatUint(workload.Word(number, 2)%k.sets, 10)
 }
 
 // appendHeader appends a RESP length line: $n or *n.

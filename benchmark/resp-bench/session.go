@@ -146,7 +146,7 @@ type sessions struct {
 func newSessions(b *bench, count int) (*sessions, error) {
 	c := &sessions{free: make(chan *session, count), pool: b.options.Pool}
 	for range count {
-		conn, err := dialLight(b.options.address(), b.options.Auth)
+		conn, err := dialLight(b.options.address(), b.options.Auth, b.security)
 		if err != nil {
 			c.close()
 			return nil, err

@@ -89,8 +89,3 @@ func Buffers(count, size, alignment int) (buffers [][]byte, area []byte, err err
 
 // RoundUp returns n rounded up to a multiple of alignment, a power of two.
 func RoundUp(n, alignment int) int { return (n + alignment - 1) &^ (alignment - 1) }
-
-// IsAligned says whether memory starts at a multiple of alignment, a power of two. Empty memory does.
-func IsAligned(memory []byte, alignment int) bool {
-	return uintptr(unsafe.Pointer(unsafe.SliceData(memory)))&uintptr(alignment-1) == 0
-}

@@ -3,6 +3,7 @@ package aligned_test
 import (
 	"testing"
 	"testing/quick"
+	"unsafe"
 
 	"github.com/pyropedb/pyrope/device/aligned"
 )
@@ -46,7 +47,7 @@ func TestMapIsZeroedAlignedAndWritable(t *testing.T) {
 		if size >= aligned.HugePageBytes {
 			alignment = aligned.HugePageBytes
 		}
-		if !aligned.IsAligned(memory, alignment) {
+		if !isAligned(memory, alignment) {
 			t.Fatalf("Map(%d) does not start at a multiple of %d", size, alignment)
 		}
 		aligned.AdviseHuge(memory)
@@ -104,8 +105,8 @@ func TestBuffersAreAlignedAndApart(t *testing.T) {
 	}
 	defer func() { _ = aligned.Unmap(area) }()
 	for i, buffer := range buffers {
-		if len(buffer) != 600 || !aligned.IsAligned(buffer, 512) {
-			t.Fatalf("buffer %d has %d bytes, aligned %t", i, len(buffer), aligned.IsAligned(buffer, 512))
+		if len(buffer) != 600 || !isAligned(buffer, 512) {
+			t.Fatalf("buffer %d has %d bytes, aligned %t", i, len(buffer), isAligned(buffer, 512))
 		}
 		for j := range buffer {
 			buffer[j] = byte(i + 1)
@@ -126,4 +127,9 @@ func TestRoundUp(t *testing.T) {
 			t.Errorf("RoundUp(%d, %d) = %d, want %d", c.n, c.alignment, got, c.want)
 		}
 	}
+}
+
+// isAligned says whether memory starts at a multiple of alignment, a power of two.
+func isAligned(memory []byte, alignment int) bool {
+	return uintptr(unsafe.Pointer(unsafe.SliceData(memory)))&uintptr(alignment-1) == 0
 }

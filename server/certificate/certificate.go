@@ -1,4 +1,4 @@
-// Package certificate makes TLS configurations of servers out of files, and notices when the files change.
+// Package certificate makes TLS configurations of servers, and of the clients that measure them, out of files, and notices when the files change.
 //
 //	PEM    certificate [intermediates …] in CertFile, key in KeyFile or in CertFile too
 //	PKCS12 certificate, intermediates and key in CertFile, behind Password
@@ -60,6 +60,26 @@ func Load(o Options) (*tls.Config, error) {
 		Certificates: []tls.Certificate{pair}, ClientAuth: o.ClientAuth, ClientCAs: authorities,
 		MinVersion: least, MaxVersion: most, CipherSuites: ciphers, SessionTicketsDisabled: o.NoSessionTickets,
 	}, nil
+}
+
+// LoadClient returns the configuration of a client that checks the name of the server, which it also sends
+// as SNI. The certificate, if there is one, is the client's own, and the authorities are those that may
+// have signed the server's: none given are the system's. insecure takes any server.
+func LoadClient(o Options, serverName string, insecure bool) (*tls.Config, error) {
+	c := &tls.Config{ServerName: serverName, InsecureSkipVerify: insecure}
+	var err error
+	if c.MinVersion, c.MaxVersion, err = ParseProtocols(o.Protocols); err != nil {
+		return nil, err
+	}
+	if c.CipherSuites, err = ParseCiphers(o.Ciphers); err != nil {
+		return nil, err
+	}
+	if c.RootCAs, err = loadAuthorities(o); err != nil || o.CertFile == "" {
+		return c, err
+	}
+	pair, err := loadPair(o)
+	c.Certificates = []tls.Certificate{pair}
+	return c, err
 }
 
 // loadPair reads the certificate and its key.
