@@ -15,6 +15,10 @@ var ErrClientClosed = errors.New("server: client is closed")
 // inProcess is the address of connections without a socket.
 const inProcess = "in-process:0"
 
+// ErrNotDurable says that writes were carried out but could not be made durable, as the append-only file's settings
+// promise; the client is closed. Tested with errors.Is.
+var ErrNotDurable = errors.New("server: writes could not be made durable")
+
 // Client is a connection without a socket: for tests, benchmarks and programs that embed a server.
 // Its commands run on the caller's goroutine, through the code that serves sockets. It belongs to
 // one goroutine at a time; make one for each.
@@ -71,6 +75,13 @@ func (c *Client) Send(requests []byte) (replies []byte, err error) {
 		}
 	}
 	c.pending = append(c.pending[:0], requests...)
+	if hold := c.conn.Hold; hold != 0 {
+		c.conn.Hold = 0
+		if !c.worker.Release(hold) {
+			c.Close()
+			return nil, ErrNotDurable
+		}
+	}
 	if c.conn.Closing() {
 		c.Close()
 	}

@@ -150,6 +150,8 @@ type worker struct {
 	err     error            // why
 	client  *command.Client  // whom Serve serves
 
+	journaled uint64 // position of the last write that was looked at
+
 	// Written by the goroutine that serves, read by INFO.
 	inputBytes, outputBytes atomic.Uint64
 }
@@ -183,6 +185,9 @@ func (w *worker) Serve(c *network.Conn, input []byte) (consumed int) {
 		}
 	}
 	context.Out = nil
+	if file := w.handler.state.AppendOnly; file != nil {
+		w.noteWrites(c, client)
+	}
 	if client.Closing {
 		c.CloseAfterReply()
 	}
@@ -195,6 +200,24 @@ func (w *worker) Serve(c *network.Conn, input []byte) (consumed int) {
 	w.inputBytes.Store(w.inputBytes.Load() + uint64(consumed))
 	w.outputBytes.Store(w.outputBytes.Load() + uint64(len(c.Out)-before))
 	return consumed
+}
+
+// noteWrites remembers where the client's last write is in the append-only file, and holds its replies if they are to
+// wait for that.
+func (w *worker) noteWrites(c *network.Conn, client *command.Client) {
+	position := w.context.Session.Journaled()
+	if position == w.journaled {
+		return
+	}
+	w.journaled, client.Journaled = position, position
+	if w.handler.state.AppendOnly.HoldsReplies() {
+		c.Hold = position
+	}
+}
+
+// Release is part of network.Committer.
+func (w *worker) Release(position uint64) bool {
+	return w.handler.state.AppendOnly.WaitCommit(position) == nil
 }
 
 // refuse closes a connection that cannot be served, with the reason if there is one.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/pyropedb/pyrope/device"
+	"github.com/pyropedb/pyrope/server/aof"
 	"github.com/pyropedb/pyrope/server/certificate"
 	"github.com/pyropedb/pyrope/server/command"
 	"github.com/pyropedb/pyrope/server/config"
@@ -38,6 +39,9 @@ type Server struct {
 	device   device.Device // nil without a storage tier
 	patience time.Duration // see closePatience; immutable once started
 	store    *tsavorite.Store
+	aof      *aof.File     // nil without an append-only file
+	loaded   chan struct{} // closed when the data is loaded, or cannot be
+	loadErr  error         // why it cannot; immutable once loaded is closed
 	state    *command.State
 	handler  *handler
 
@@ -59,7 +63,7 @@ type Server struct {
 }
 
 // New checks the options, opens device and store, and returns a server that is ready for Client
-// and Start. The caller closes it.
+// and Start. With an append-only file it begins to load that: until Loaded, most commands are refused. The caller closes it.
 func New(options Options) (*Server, error) {
 	log := options.Log
 	if log == nil {
@@ -75,7 +79,7 @@ func New(options Options) (*Server, error) {
 	for _, note := range notes {
 		log.Info(note)
 	}
-	s := &Server{options: resolved, log: log, patience: closePatience, shutdown: make(chan struct{})}
+	s := &Server{options: resolved, log: log, patience: closePatience, shutdown: make(chan struct{}), loaded: make(chan struct{})}
 	s.mu.clients = make(map[*Client]struct{})
 	if err := s.openCertificates(); err != nil {
 		return nil, err
@@ -86,6 +90,7 @@ func New(options Options) (*Server, error) {
 	s.handler = &handler{state: s.state, log: log}
 	s.describe(options.LogLevel)
 	s.handler.use(&s.options)
+	s.beginLoad()
 	return s, nil
 }
 
@@ -98,7 +103,13 @@ func (s *Server) open() (err error) {
 		info := s.device.Info()
 		s.log.Info("device is open", "kind", info.Kind, "reason", info.Reason, "directory", s.options.LogDir)
 	}
+	var journal tsavorite.Journal // nil, not a nil pointer
+	if s.options.AppendOnly.IsOn() {
+		s.aof = s.newAppendOnly()
+		journal = s.aof
+	}
 	s.store, err = tsavorite.Open(tsavorite.Options{
+		Journal:        journal,
 		Device:         s.device,
 		EvictOldest:    s.device == nil && s.options.Policy == config.AllKeysLRU,
 		IndexBytes:     uint64(s.options.Index),
@@ -116,6 +127,7 @@ func (s *Server) open() (err error) {
 	if err != nil {
 		return errors.Join(err, s.store.Close(), s.closeDevice())
 	}
+	s.state.AppendOnly = s.aof
 	return nil
 }
 
@@ -278,11 +290,16 @@ func (s *Server) Close() error {
 		errs = append(errs, listening.Close())
 	}
 	s.sampler.Wait()
+	<-s.loaded // it gives up when Closing is closed
 	for client := range clients {
 		client.free()
 	}
 	s.state.Close()
-	errs = append(errs, s.store.Close(), s.closeDevice())
+	errs = append(errs, s.store.Close())
+	if s.aof != nil {
+		errs = append(errs, s.aof.Close())
+	}
+	errs = append(errs, s.closeDevice())
 	return errors.Join(errs...)
 }
 

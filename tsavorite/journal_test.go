@@ -107,7 +107,7 @@ func replay(t *testing.T, store *tsavorite.Store, entries []tsavorite.Entry, abo
 		if e.Effect == tsavorite.EffectOpaque {
 			return
 		}
-		if err := s.Apply(e); err != nil {
+		if _, err := s.Apply(e); err != nil {
 			t.Fatalf("cannot apply %+v: %v", *e, err)
 		}
 	}
@@ -388,7 +388,7 @@ func TestApplyRefusesWhatDoesNotFit(t *testing.T) {
 		{Effect: tsavorite.EffectPatch, Key: key("k"), Length: 2, Offset: -1, Value: []byte("a")},
 		{Effect: tsavorite.EffectOpaque}, {Effect: 77},
 	} {
-		if err := r.Apply(&e); !errors.Is(err, tsavorite.ErrDamaged) {
+		if _, err := r.Apply(&e); !errors.Is(err, tsavorite.ErrDamaged) {
 			t.Errorf("%+v: %v, want ErrDamaged", e, err)
 		}
 	}

@@ -26,8 +26,8 @@ func (s *Store) now() int64 {
 }
 
 // Apply does once more what an entry says: a set, a patch or a delete. Entries are applied in their order, those of
-// versions up to the recovered checkpoint's left out, and those of units that have no end.
-func (s *Session) Apply(e *Entry) error {
+// versions up to the recovered checkpoint's left out, and those of units that have no end. The status is that of the verb.
+func (s *Session) Apply(e *Entry) (Status, error) {
 	var status Status
 	switch e.Effect {
 	case EffectSet:
@@ -36,24 +36,24 @@ func (s *Session) Apply(e *Entry) error {
 		status = s.Delete(e.Key)
 	case EffectPatch:
 		if e.Offset < 0 || e.Length < 0 || e.Offset > e.Length-len(e.Value) {
-			return fmt.Errorf("%w: an entry patches bytes %d to %d of a value of %d", ErrDamaged, e.Offset, e.Offset+len(e.Value), e.Length)
+			return StatusError, fmt.Errorf("%w: an entry patches bytes %d to %d of a value of %d", ErrDamaged, e.Offset, e.Offset+len(e.Value), e.Length)
 		}
 		patch := &s.patch
 		*patch = patcher{entry: e}
 		status = s.RMW(e.Key, patch)
 		if patch.err != nil {
-			return patch.err
+			return StatusError, patch.err
 		}
 	default:
-		return fmt.Errorf("%w: no record has the effect %d", ErrDamaged, e.Effect)
+		return StatusError, fmt.Errorf("%w: no record has the effect %d", ErrDamaged, e.Effect)
 	}
 	switch status {
 	case StatusError:
-		return s.err
+		return status, s.err
 	case OutOfMemory, TooLarge:
-		return fmt.Errorf("tsavorite: cannot apply an entry of %d bytes to the store: %v", len(e.Value), status)
+		return status, fmt.Errorf("tsavorite: cannot apply an entry of %d bytes to the store: %v", len(e.Value), status)
 	}
-	return nil
+	return status, nil
 }
 
 // patcher is the Updater of a patch entry.

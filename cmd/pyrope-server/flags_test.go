@@ -102,7 +102,7 @@ func TestFilesComeBeforeFlags(t *testing.T) {
 		}
 		return path
 	}
-	redis := write("redis.conf", "port 7000\nmaxmemory 64mb\nstorage-tier yes\nappendonly no\nport 7001\n")
+	redis := write("redis.conf", "port 7000\nmaxmemory 64mb\nstorage-tier yes\nappendfilename no\nport 7001\n")
 	json := write("options.json", `{"port": 7000, "memory": "64m", "storage-tier": true}`)
 	check := func(line string, want config.Options) {
 		t.Helper()
@@ -125,7 +125,7 @@ func TestFilesComeBeforeFlags(t *testing.T) {
 		t.Errorf("a redis.conf as JSON: %v", err)
 	}
 	_, notes, _, err := parse([]string{redis}, nil, &bytes.Buffer{}, &bytes.Buffer{})
-	if err != nil || len(notes) != 1 || !strings.Contains(notes[0], "appendonly") {
+	if err != nil || len(notes) != 1 || !strings.Contains(notes[0], "appendfilename") {
 		t.Errorf("notes %q, %v", notes, err)
 	}
 }

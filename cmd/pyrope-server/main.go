@@ -10,6 +10,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -85,6 +86,15 @@ func serve(flags *flags, notes []string, stdout, stderr io.Writer, signals <-cha
 			log.Error("cannot close the server", "cause", closing)
 		}
 		return err
+	}
+	select {
+	case <-s.Loaded():
+	case received := <-signals:
+		log.Info("closing", "signal", received.String())
+		return closeUnless(s, signals)
+	}
+	if err := s.LoadError(); err != nil {
+		return errors.Join(err, s.Close())
 	}
 	fmt.Fprintln(stdout, "* Ready to accept connections")
 	for {

@@ -96,7 +96,10 @@ func (u *setbitUpdater) Plan(current tsavorite.Record, found bool) tsavorite.Pla
 	if index < u.oldLength && u.old == u.bit {
 		return tsavorite.Plan{Action: tsavorite.Keep}
 	}
-	return tsavorite.Plan{Action: tsavorite.Write, Preserve: true, Length: max(u.oldLength, index+1), Metadata: current.Metadata}
+	return tsavorite.Plan{
+		Action: tsavorite.Write, Preserve: true, Length: max(u.oldLength, index+1), Metadata: current.Metadata,
+		Confined: true, From: uint32(index), Until: uint32(index + 1),
+	}
 }
 
 // Write sets the bit, and clears those between the old end and it.

@@ -23,6 +23,8 @@ type Client struct {
 	NeedsAuth bool        // the owner's: a password is set and this connection has not given it yet
 	Closing   bool        // the owner's: close the connection once the replies so far are written
 
+	Journaled uint64 // the owner's: position of the connection's last write in the append-only file
+
 	restricted    bool // the owner's: not every command may be carried out at once, see restrict
 	subscriptions [pubsub.SpaceCount]subscriptions
 

@@ -76,7 +76,6 @@ func describeParameters() []parameter {
 
 // constantParameters are Redis's for what the server does one way only.
 var constantParameters = map[string]string{
-	"appendonly":             "no",
 	"cluster-enabled":        "no",
 	"hz":                     "10",
 	"lazyfree-lazy-expire":   "no",
@@ -86,6 +85,9 @@ var constantParameters = map[string]string{
 
 // ownParameters are those whose value is not just the text of an option.
 var ownParameters = []parameter{
+	{name: "aof-commit-freq", get: func(s *State) string { return string(s.commitFrequency()) }, set: setCommitFrequency},
+	{name: "appendfsync", get: appendFsync, set: setCommitFrequency},
+	{name: "appendonly", get: func(s *State) string { return yesNo(s.AppendOnly != nil) }},
 	{name: "bind", get: func(s *State) string { return s.Server.Options.Hosts() }},
 	{name: "databases", get: func(s *State) string { return strconv.Itoa(len(s.databases)) }},
 	{name: "dir", get: directory},
@@ -102,9 +104,9 @@ var ownParameters = []parameter{
 	{name: "sg-get", get: func(s *State) string { return yesNo(s.ScatterGather.Load()) }, set: setScatterGather},
 }
 
-// directory is the directory the log's segments are in, or the working directory without a tier.
+// directory is the directory of what outlives the server.
 func directory(s *State) string {
-	if absolute, err := filepath.Abs(s.Server.Options.LogDir); err == nil {
+	if absolute, err := filepath.Abs(s.Server.Options.CheckpointDir); err == nil {
 		return absolute
 	}
 	working, _ := os.Getwd()

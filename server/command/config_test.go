@@ -103,9 +103,9 @@ func TestDirectory(t *testing.T) {
 	c := newConfiguredContext(t)
 	working := directory(c.State)
 	if !strings.HasPrefix(working, "/") {
-		t.Errorf("directory %q without a tier", working)
+		t.Errorf("directory %q by default", working)
 	}
-	c.State.Server.Options.LogDir = "sub"
+	c.State.Server.Options.CheckpointDir = "sub"
 	if got := directory(c.State); got != working+"/sub" {
 		t.Errorf("directory %q", got)
 	}

@@ -27,7 +27,13 @@ const (
 	errBitReadOnly   = "ERR BITFIELD_RO only supports the GET subcommand"
 	errNotSketch     = "WRONGTYPE Key is not a valid HyperLogLog string value."
 	errCorruptSketch = "INVALIDOBJ Corrupted HLL object detected"
-	errUnknownCause  = "ERR the operation failed for an unknown cause"
+	errLoading       = "LOADING Redis is loading the dataset in memory"
+	errAppendOnly    = "MISCONF Errors writing to the AOF file: %s"
+	errNoAppendOnly  = "ERR The append-only file is not enabled"
+	errNoRewrite     = "ERR The append-only file can only be rewritten by a checkpoint, which this server does not take"
+	// Redis 7.2's.
+	errWaitAppendOnly = "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled."
+	errUnknownCause   = "ERR the operation failed for an unknown cause"
 )
 
 // Errors made of parts; %s is the part that varies.

@@ -43,6 +43,9 @@ func (c *Context) Serve(client *Client, input []byte) (consumed, need int) {
 // gather executes the run of plain GETs or SETs that input begins with and returns its length, 0
 // if it begins with neither.
 func (c *Context) gather(input []byte) (consumed int) {
+	if c.State.Loading.Load() != 0 {
+		return 0
+	}
 	if consumed = c.gatherGets(input); consumed == 0 {
 		consumed = c.gatherSets(input)
 	}
@@ -92,6 +95,10 @@ func (c *Context) execute() {
 	}
 	if client.restricted && !client.mayCall(d) {
 		c.reject(d, fmt.Sprintf(errListening, d.fullName))
+		return
+	}
+	if d.Flags&Loading == 0 && d != pingCommand && c.State.Loading.Load() != 0 {
+		c.reject(d, errLoading)
 		return
 	}
 	c.charge(d, 1)

@@ -258,7 +258,7 @@ func TestWaitLeavesTheEngine(t *testing.T) {
 	c.enter()
 	c.Wait(func() {
 		order = append(order, "wait")
-		state.FlushAll()
+		state.ResetTotals()
 	})
 	c.leave()
 	if !slices.Equal(order, []string{"hand-off", "wait"}) {

@@ -19,10 +19,15 @@ func TestSwapWaitsForCommands(t *testing.T) {
 	state := busy.State
 	before := [2]*Keyspace{state.databases[0].Keyspace(), state.databases[1].Keyspace()}
 	busy.enter()
+	session, err := state.Store.NewSession()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
 
 	swapped, entered := make(chan struct{}), make(chan struct{})
 	go func() {
-		state.swapDatabases(0, 1)
+		state.swapDatabases(session, 0, 1)
 		close(swapped)
 	}()
 	for !state.gate.shut.Load() {

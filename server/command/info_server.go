@@ -55,21 +55,6 @@ func infoClients(s *State, w *infoWriter) {
 	w.line("clients_in_timeout_table", 0)
 }
 
-// infoPersistence writes that there are no snapshots and no append-only file.
-func infoPersistence(_ *State, w *infoWriter) {
-	w.line("loading", 0)
-	w.line("async_loading", 0)
-	w.line("rdb_changes_since_last_save", 0)
-	w.line("rdb_bgsave_in_progress", 0)
-	w.line("rdb_last_save_time", 0)
-	w.line("rdb_last_bgsave_status", "ok")
-	w.line("aof_enabled", 0)
-	w.line("aof_rewrite_in_progress", 0)
-	w.line("aof_rewrite_scheduled", 0)
-	w.line("aof_last_bgrewrite_status", "ok")
-	w.line("aof_last_write_status", "ok")
-}
-
 // infoReplication writes that this server is alone.
 func infoReplication(s *State, w *infoWriter) {
 	w.line("role", "master")

@@ -35,16 +35,22 @@ func (r *recordCounter) Visit([]byte, tsavorite.Record) bool {
 // flushdb is FLUSHDB [ASYNC|SYNC].
 func flushdb(c *Context) {
 	if c.flushOptions() {
-		c.State.FlushDatabase(c.Client.Database())
-		c.ok()
+		if c.flush(c.Client.Database()) {
+			c.ok()
+		}
 	}
 }
 
 // flushall is FLUSHALL [ASYNC|SYNC].
 func flushall(c *Context) {
 	if c.flushOptions() {
-		c.State.FlushAll()
-		c.ok()
+		all := make([]int, len(c.State.databases))
+		for i := range all {
+			all[i] = i
+		}
+		if c.flush(all...) {
+			c.ok()
+		}
 	}
 }
 

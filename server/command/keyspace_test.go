@@ -43,7 +43,10 @@ func TestKeyspaceCountIsNeverNegative(t *testing.T) {
 }
 
 func TestFlushTakesNewNamespaces(t *testing.T) {
-	state := newTestContext(t, tsavorite.Options{}).State
+	c := newTestContext(t, tsavorite.Options{})
+	state := c.State
+	c.enter()
+	defer c.leave()
 	used := make(map[uint32]bool)
 	take := func() {
 		t.Helper()
@@ -58,7 +61,9 @@ func TestFlushTakesNewNamespaces(t *testing.T) {
 	take()
 	for range 3 {
 		for i := range state.Databases() {
-			state.FlushDatabase(i)
+			if !c.flush(i) {
+				t.Errorf("database %d is not flushed: %q", i, c.Out)
+			}
 		}
 		take()
 	}

@@ -35,7 +35,7 @@ type reaper struct {
 func (r *reaper) add(o orphan) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed {
+	if r.closed || r.state.Loading.Load() != 0 { // a sweep follows the loading
 		return
 	}
 	r.orphans = append(r.orphans, o)
@@ -230,7 +230,7 @@ func (s *State) considerSweep(now time.Time) {
 	r := &s.large.reaper
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed || r.sweeping || now.Before(r.nextSweep) {
+	if r.closed || r.sweeping || now.Before(r.nextSweep) || s.Loading.Load() != 0 {
 		return
 	}
 	for i := range s.databases {

@@ -1,8 +1,10 @@
 package command
 
 import (
+	"errors"
 	"fmt"
 
+	"github.com/pyropedb/pyrope/server/aof"
 	"github.com/pyropedb/pyrope/server/resp"
 	"github.com/pyropedb/pyrope/tsavorite"
 )
@@ -70,6 +72,11 @@ func (c *Context) failed(status tsavorite.Status) bool {
 func (c *Context) failedBy(err error) {
 	if err == nil {
 		c.error(errUnknownCause)
+		return
+	}
+	var refused *aof.RefusedError
+	if errors.As(err, &refused) {
+		c.errorf(errAppendOnly, refused.Cause.Error())
 		return
 	}
 	c.error("ERR " + err.Error())

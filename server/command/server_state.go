@@ -34,6 +34,7 @@ type ServerState struct {
 	LogLevel *slog.LevelVar // what CONFIG SET loglevel changes; nil for a fixed level
 	Traffic  func() Traffic // nil without sockets
 	Closing  chan struct{}  // closed when the server ends, so that no command waits on; nil for never
+	Rewrite  func() error   // begins to shorten the append-only file and returns at once; nil refuses BGREWRITEAOF
 	Shutdown func()         // begins the end of the server and returns at once; nil refuses SHUTDOWN
 	// Change puts options to use that assign has changed, and then SetCurrent, or says why not; it may block. nil refuses
 	// every change.

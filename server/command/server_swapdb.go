@@ -1,5 +1,7 @@
 package command
 
+import "github.com/pyropedb/pyrope/tsavorite"
+
 // swapdb is SWAPDB database database.
 func swapdb(c *Context) {
 	var numbers [2]int
@@ -17,8 +19,11 @@ func swapdb(c *Context) {
 			return
 		}
 	}
-	c.Wait(func() { c.State.swapDatabases(numbers[0], numbers[1]) })
-	c.ok()
+	var status tsavorite.Status
+	c.Wait(func() { status = c.State.swapDatabases(c.Session, numbers[0], numbers[1]) })
+	if !c.failed(status) {
+		c.ok()
+	}
 }
 
 // swapDatabases exchanges the contents of two databases in one step.
@@ -29,9 +34,15 @@ func swapdb(c *Context) {
 // where the write would turn up late, after a reader had seen the swap but not yet the write. No
 // order of the three explains that. So the swap waits until no command is under way, and holds
 // back those that come meanwhile: each sees the databases either before or after it.
-func (s *State) swapDatabases(first, second int) {
+func (s *State) swapDatabases(session *tsavorite.Session, first, second int) (status tsavorite.Status) {
+	s.mapping.Lock() // before the gate: who holds it may be waiting there
+	defer s.mapping.Unlock()
 	s.alone(func() {
-		a, b := &s.databases[first].keyspace, &s.databases[second].keyspace
-		b.Store(a.Swap(b.Load()))
+		session.Enter()
+		defer session.Leave()
+		status = s.remapLocked(session, map[int]*Keyspace{
+			first: s.databases[second].Keyspace(), second: s.databases[first].Keyspace(),
+		})
 	})
+	return status
 }

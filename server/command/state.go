@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/pyropedb/pyrope/server/aof"
 	"github.com/pyropedb/pyrope/server/pubsub"
 	"github.com/pyropedb/pyrope/tsavorite"
 )
@@ -17,6 +18,11 @@ type State struct {
 	Store  *tsavorite.Store
 	Server ServerState // what the connection and server commands share; see there
 
+	// AppendOnly is the append-only file, the store's journal; nil without one. Set before the first command.
+	AppendOnly *aof.File
+	// Loading is the time since which the data set is being loaded, in Unix seconds; 0 is not. Meanwhile most commands are refused.
+	Loading atomic.Int64
+
 	// ScatterGather lets runs of GET, and MGET, read all their keys in one batch.
 	ScatterGather atomic.Bool
 
@@ -28,6 +34,8 @@ type State struct {
 	databases     []Database
 	nextNamespace atomic.Uint32
 	large         largeStrings
+	mapping       sync.Mutex // held while databases get other keyspaces, and that is entered in the journal
+	beyond        []uint32   // guarded by mapping; namespaces of databases that an earlier start had more of
 	gate          gate
 
 	mu struct {
@@ -68,21 +76,3 @@ func (s *State) Close() { s.large.reaper.close() }
 // newNamespace returns the first of two namespace ids that no database had before. Ids are never reused: the
 // records of a flushed keyspace stay in the log until they are reclaimed.
 func (s *State) newNamespace() uint32 { return s.nextNamespace.Add(2) - 2 }
-
-// FlushDatabase empties one database, in one step. Its records are dead from then on; the engine
-// takes their room when it needs it.
-func (s *State) FlushDatabase(index int) {
-	old := s.databases[index].keyspace.Swap(newKeyspace(s.newNamespace()))
-	s.Store.DropNamespace(old.Namespace)
-	s.Store.DropNamespace(old.chunks())
-}
-
-// FlushAll empties all databases and gives the log's space back.
-func (s *State) FlushAll() {
-	// Everything below the tail of this moment belongs to namespaces that are about to go.
-	tail := s.Store.Tail()
-	for i := range s.databases {
-		s.FlushDatabase(i)
-	}
-	s.Store.DropBelow(tail)
-}

@@ -5,12 +5,13 @@ import "github.com/pyropedb/pyrope/tsavorite"
 // kindString is the engine's Kind of a plain string.
 const kindString tsavorite.Kind = 0
 
-// getCommand and setCommand are entries of the table, for the paths that do not look them up.
-var getCommand, setCommand *Command
+// getCommand and setCommand are entries of the table, for the paths that do not look them up. pingCommand is carried out
+// while the data set is loaded, although its flags, which are Redis's, do not say so.
+var getCommand, setCommand, pingCommand *Command
 
 func init() {
 	register(stringCommands)
-	getCommand, setCommand = Lookup([]byte("get")), Lookup([]byte("set"))
+	getCommand, setCommand, pingCommand = Lookup([]byte("get")), Lookup([]byte("set")), Lookup([]byte("ping"))
 }
 
 // Key positions and categories that the string commands share.

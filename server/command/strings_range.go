@@ -43,7 +43,10 @@ func (u *appendUpdater) Plan(current tsavorite.Record, found bool) tsavorite.Pla
 	if u.problem != "" {
 		return tsavorite.Plan{Action: tsavorite.Keep}
 	}
-	return tsavorite.Plan{Action: tsavorite.Write, Preserve: true, Length: length, Metadata: current.Metadata}
+	return tsavorite.Plan{
+		Action: tsavorite.Write, Preserve: true, Length: length, Metadata: current.Metadata,
+		Confined: true, From: uint32(u.oldLength), Until: uint32(length),
+	}
 }
 
 // Write fills in the tail.
@@ -106,7 +109,10 @@ func (u *spliceUpdater) Plan(current tsavorite.Record, found bool) tsavorite.Pla
 		return tsavorite.Plan{Action: tsavorite.Keep}
 	}
 	u.length = max(u.length, int(u.offset)+len(u.part))
-	return tsavorite.Plan{Action: tsavorite.Write, Preserve: true, Length: u.length, Metadata: current.Metadata}
+	return tsavorite.Plan{
+		Action: tsavorite.Write, Preserve: true, Length: u.length, Metadata: current.Metadata,
+		Confined: true, From: uint32(u.offset), Until: uint32(u.offset) + uint32(len(u.part)),
+	}
 }
 
 // Write fills in the part, and zero bytes between the old end and it.

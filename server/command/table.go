@@ -23,6 +23,7 @@ const (
 	Stale
 	Fast
 	NoAuth
+	NoAsyncLoading
 	NoMulti
 	AllowBusy
 	MovableKeys
@@ -30,7 +31,7 @@ const (
 )
 
 var flagNames = [...]string{"write", "readonly", "denyoom", "admin", "noscript", "blocking", "loading",
-	"stale", "fast", "no_auth", "no_multi", "allow_busy", "movablekeys", "pubsub"}
+	"stale", "fast", "no_auth", "no_async_loading", "no_multi", "allow_busy", "movablekeys", "pubsub"}
 
 // Names returns the names of the flags that are set, in the order of their declaration.
 func (f Flags) Names() []string { return namesOf(uint32(f), flagNames[:]) }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Switch is an option that is on or off, with Default for one that is not given. Its text is yes
@@ -48,6 +49,59 @@ const (
 // UnmarshalText reads a policy in any case.
 func (p *Policy) UnmarshalText(text []byte) error {
 	return choose(p, "policy", text, NoEviction, AllKeysLRU)
+}
+
+// CommitFrequency is how often the append-only file is made durable: milliseconds, 0 for before each reply, -1 for on
+// demand alone. Redis's always, everysec and no are read as 0, 1000 and -1.
+type CommitFrequency string
+
+// The frequencies that have names.
+const (
+	CommitAlways      CommitFrequency = "0"
+	CommitEverySecond CommitFrequency = "1000"
+	CommitManually    CommitFrequency = "-1"
+)
+
+// maxCommitFrequency is the longest time between two commits, in milliseconds: an hour.
+const maxCommitFrequency = 3_600_000
+
+// UnmarshalText reads a number or one of Redis's names, in any case.
+func (f *CommitFrequency) UnmarshalText(text []byte) error {
+	switch strings.ToLower(string(text)) {
+	case "always":
+		*f = CommitAlways
+	case "everysec":
+		*f = CommitEverySecond
+	case "no":
+		*f = CommitManually
+	default:
+		n, err := strconv.Atoi(string(text))
+		if err != nil || n < -1 || n > maxCommitFrequency {
+			return fmt.Errorf("cannot read commit frequency %q: it must be always, everysec, no, or milliseconds from -1 to %d", text, maxCommitFrequency)
+		}
+		*f = CommitFrequency(strconv.Itoa(n))
+	}
+	return nil
+}
+
+// Interval is the time between two commits; 0 and negative as the type says.
+func (f CommitFrequency) Interval() time.Duration {
+	if f == CommitManually {
+		return -1
+	}
+	n, _ := strconv.Atoi(string(f)) // digits, as UnmarshalText writes them
+	return time.Duration(n) * time.Millisecond
+}
+
+// AppendFsync is the nearest of Redis's names.
+func (f CommitFrequency) AppendFsync() string {
+	switch f {
+	case CommitAlways:
+		return "always"
+	case CommitManually:
+		return "no"
+	}
+	return "everysec"
 }
 
 // Level is the least level of a log line that is written.

@@ -24,19 +24,19 @@ func read(t *testing.T, name, text string, format config.Format) ([]config.Entry
 func TestRedisConf(t *testing.T) {
 	entries, notes, err := read(t, "redis.conf", "# comment with an \"unbalanced quote\n\nport 7000\nbind 127.0.0.1 -::1\n  maxmemory   100mb\r\n"+
 		"MaxMemory-Policy AllKeys-LRU\nrequirepass \"pa\\x73s \\\"word\\\"\\n\"\nunixsocket '/tmp/it\\'s'\n"+
-		"save 3600 1\nsave \"\"\nappendonly yes\ndatabases 4\nloglevel notice\nstorage-tier yes", "")
+		"save 3600 1\nsave \"\"\nappendonly yes\nappendfsync always\nappendfilename x\ndatabases 4\nloglevel notice\nstorage-tier yes", "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []config.Entry{
 		{"port", "7000"}, {"bind", "127.0.0.1 -::1"}, {"memory", "100mb"}, {"maxmemory-policy", "AllKeys-LRU"},
-		{"password", "pass \"word\"\n"}, {"unixsocket", "/tmp/it's"}, {"max-databases", "4"},
+		{"password", "pass \"word\"\n"}, {"unixsocket", "/tmp/it's"}, {"aof", "yes"}, {"aof-commit-freq", "always"}, {"max-databases", "4"},
 		{"logger-level", "notice"}, {"storage-tier", "yes"},
 	}
 	if diff := cmp.Diff(want, entries); diff != "" {
 		t.Errorf("entries (-want +got):\n%s", diff)
 	}
-	if len(notes) != 3 || !strings.HasSuffix(notes[2], `redis.conf: line 11 is ignored: there is no option "appendonly"`) {
+	if len(notes) != 3 || !strings.HasSuffix(notes[2], `redis.conf: line 13 is ignored: there is no option "appendfilename"`) {
 		t.Errorf("notes %q", notes)
 	}
 	var o config.Options
@@ -45,7 +45,7 @@ func TestRedisConf(t *testing.T) {
 	}
 	wantOptions := config.Options{
 		Port: 7000, Bind: "127.0.0.1 -::1", Memory: 100 << 20, Policy: config.AllKeysLRU, Password: "pass \"word\"\n",
-		UnixSocket: "/tmp/it's", MaxDatabases: 4, LoggerLevel: config.Information, StorageTier: config.On,
+		UnixSocket: "/tmp/it's", MaxDatabases: 4, LoggerLevel: config.Information, StorageTier: config.On, AppendOnly: config.On, CommitFrequency: config.CommitAlways,
 	}
 	if diff := cmp.Diff(wantOptions, o); diff != "" {
 		t.Errorf("options (-want +got):\n%s", diff)

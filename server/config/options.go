@@ -120,6 +120,21 @@ type Options struct {
 	// DeviceContexts × DeviceQueueDepth where those are given. 0 is the device's choice.
 	DeviceThrottle int `name:"device-throttle-limit" min:"0" max:"65536" group:"Storage" help:"Requests in flight, up to 65536 and to contexts × depth (the device's choice)."`
 
+	// AppendOnly enters every write in an append-only file, from which the next start loads the data. Default is off.
+	AppendOnly Switch `name:"aof" aliases:"appendonly" group:"Durability" help:"Enter every write in an append-only file, and load it at the start (no)."`
+	// CheckpointDir is the directory of what outlives the server: the append-only file lies in its directory aof. Empty is
+	// LogDir, or the current directory.
+	CheckpointDir string `name:"checkpointdir" aliases:"dir" short:"c" group:"Durability" help:"Directory of what outlives the server (--logdir, or the current directory)."`
+	// CommitFrequency is how often the append-only file is made durable. Default is every second.
+	CommitFrequency CommitFrequency `name:"aof-commit-freq" aliases:"appendfsync" group:"Durability" help:"Milliseconds between commits, or always (0), everysec (1000), no (=-1) (everysec)."`
+	// CommitMemory bounds the entries of the append-only file that are not written yet, at least two of CommitPage. 0 is 32m,
+	// or 32 of CommitPage if that is given.
+	CommitMemory Size `name:"aof-memory" group:"Durability" help:"Entries of the append-only file in memory, at least two --aof-page-size (32m)."`
+	// CommitPage is the longest write to the append-only file, a power of two from 4k to 64m. 0 is 1m.
+	CommitPage Size `name:"aof-page-size" group:"Durability" help:"Longest write to the append-only file, a power of two from 4k to 64m (1m)."`
+	// CommitLimit is the size of the append-only file above which it is shortened by a checkpoint. 0 is no limit.
+	CommitLimit Size `name:"aof-size-limit" group:"Durability" help:"Size of the append-only file above which a checkpoint shortens it (no limit)."`
+
 	// LoggerLevel is the least level that is logged. Default is Information.
 	LoggerLevel Level `name:"logger-level" aliases:"loglevel" group:"Log" help:"Trace, Debug, Information, Warning, Error, Critical or None (Information)."`
 	// LoggerFormat is how a log line is written. Default is Text.

@@ -179,7 +179,7 @@ var redisDirectives = fieldSet(`
 	active-defrag-ignore-bytes active-defrag-max-scan-fields active-defrag-threshold-lower
 	active-defrag-threshold-upper active-expire-effort activedefrag activerehashing always-show-logo
 	aof-load-truncated aof-rewrite-incremental-fsync aof-timestamp-enabled aof-use-rdb-preamble
-	aof_rewrite_cpulist appenddirname appendfilename appendfsync appendonly auto-aof-rewrite-min-size
+	aof_rewrite_cpulist appenddirname appendfilename auto-aof-rewrite-min-size
 	auto-aof-rewrite-percentage bgsave_cpulist bind-source-addr bio_cpulist busy-reply-threshold
 	cluster-allow-pubsubshard-when-down
 	cluster-allow-reads-when-down cluster-allow-replica-migration cluster-announce-bus-port
@@ -187,7 +187,7 @@ var redisDirectives = fieldSet(`
 	cluster-config-file cluster-enabled cluster-link-sendbuf-limit cluster-migration-barrier
 	cluster-node-timeout cluster-port cluster-preferred-endpoint-type cluster-replica-no-failover
 	cluster-replica-validity-factor cluster-require-full-coverage crash-log-enabled
-	crash-memcheck-enabled daemonize dbfilename dir disable-thp dynamic-hz enable-debug-command
+	crash-memcheck-enabled daemonize dbfilename disable-thp dynamic-hz enable-debug-command
 	enable-module-command enable-protected-configs gopher-enabled hash-max-listpack-entries
 	hash-max-listpack-value hash-max-ziplist-entries hash-max-ziplist-value hll-sparse-max-bytes hz
 	ignore-warnings io-threads io-threads-do-reads jemalloc-bg-thread key-load-delay

@@ -9,6 +9,7 @@ import (
 	"github.com/pyropedb/pyrope/device"
 	"github.com/pyropedb/pyrope/server/certificate"
 	"github.com/pyropedb/pyrope/tsavorite"
+	"github.com/pyropedb/pyrope/tsavorite/log"
 )
 
 // Defaults of the sizes, and the bounds that are the server's own. The engine's are in tsavorite.
@@ -17,6 +18,9 @@ const (
 	defaultPage    Size = 16 << 20
 	defaultSegment Size = 1 << 30
 	defaultIndex   Size = 4 << 20
+
+	defaultCommitPage Size = 1 << 20
+	commitPages            = 32 // pages that the memory of the append-only file holds when it is not given
 
 	memoryPercent  = 70 // share of the machine that the default of --memory may take
 	pagesWanted    = 16 // pages that memory holds when --page is not given
@@ -129,6 +133,12 @@ func (o Options) withPlainDefaults() Options {
 	if o.DeviceBackend != device.BackendDefault {
 		setDefault(&o.DeviceType, device.Native) // the one kind that has backends
 	}
+	setDefault(&o.AppendOnly, Off)
+	setDefault(&o.CheckpointDir, o.LogDir)
+	setDefault(&o.CheckpointDir, ".")
+	setDefault(&o.CommitFrequency, CommitEverySecond)
+	setDefault(&o.CommitPage, defaultCommitPage)
+	setDefault(&o.CommitMemory, commitPages*o.CommitPage)
 	setDefault(&o.LoggerLevel, Information)
 	setDefault(&o.LoggerFormat, LogText)
 	return o
@@ -201,6 +211,7 @@ func (o Options) validateSizes() error {
 		checkPowerOfTwo("page", o.Page, minPage, maxPage),
 		checkPowerOfTwo("segment", o.Segment, minPage, maxSegment),
 		checkPowerOfTwo("index", o.Index, minIndex, maxIndex),
+		checkPowerOfTwo("aof-page-size", o.CommitPage, Size(log.MinPageBytes), Size(log.MaxPageBytes)),
 	)
 	if alone != nil {
 		return alone
@@ -212,6 +223,10 @@ func (o Options) validateSizes() error {
 	}
 	if o.Segment < o.Page {
 		errs = append(errs, fmt.Errorf("--segment %s is too small for --page %s: at least %s", o.Segment, o.Page, o.Page))
+	}
+	if least := 2 * o.CommitPage; o.CommitMemory < least {
+		errs = append(errs, fmt.Errorf("--aof-memory %s is too small for --aof-page-size %s: at least %s (2 pages)",
+			o.CommitMemory, o.CommitPage, least))
 	}
 	if o.IndexMax != 0 && o.IndexMax < o.Index {
 		errs = append(errs, fmt.Errorf("--index-max-size %s is too small for --index %s: at least %s",

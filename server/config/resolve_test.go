@@ -31,6 +31,7 @@ func TestDefaults(t *testing.T) {
 		},
 		TLS: config.Off, AuthClients: config.AuthYes, Protocols: "TLSv1.2 TLSv1.3", SessionCaching: config.On,
 		CertRefresh: config.Given(10),
+		AppendOnly:  config.Off, CheckpointDir: ".", CommitFrequency: config.CommitEverySecond, CommitMemory: 32 << 20, CommitPage: 1 << 20,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
@@ -270,6 +271,37 @@ func TestHosts(t *testing.T) {
 	for bind, want := range map[string]string{"": "127.0.0.1", "*": "*", "10.0.0.1,-::1": "10.0.0.1 -::1"} {
 		if got := (config.Options{Bind: bind}).Hosts(); got != want {
 			t.Errorf("hosts of %q are %q; want %q", bind, got, want)
+		}
+	}
+}
+
+func TestAppendOnlyOptions(t *testing.T) {
+	got, _, err := config.Resolve(config.Options{StorageTier: config.On, LogDir: "/data", CommitPage: 4 << 20, CommitFrequency: config.CommitAlways}, 64*gigabyte)
+	if err != nil || got.CheckpointDir != "/data" || got.CommitMemory != 128<<20 {
+		t.Errorf("directory %q, memory %s, error %v", got.CheckpointDir, got.CommitMemory, err)
+	}
+	for _, c := range []struct {
+		options config.Options
+		want    string
+	}{
+		{config.Options{CommitPage: 3 << 20}, "--aof-page-size 3m is not a power of two: 2m or 4m"},
+		{config.Options{CommitPage: 1 << 10}, "--aof-page-size 1k is too small: at least 4k"},
+		{config.Options{CommitPage: 1 << 20, CommitMemory: 1 << 20}, "--aof-memory 1m is too small for --aof-page-size 1m: at least 2m (2 pages)"},
+	} {
+		if _, _, err := config.Resolve(c.options, 64*gigabyte); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v; want %s", err, c.want)
+		}
+	}
+	for text, want := range map[string]config.CommitFrequency{"Always": "0", "everysec": "1000", "NO": "-1", "0": "0", "-1": "-1", "250": "250"} {
+		var got config.CommitFrequency
+		if err := got.UnmarshalText([]byte(text)); err != nil || got != want {
+			t.Errorf("%s is read as %s, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", "sometimes", "-2", "3600001", "1.5"} {
+		var got config.CommitFrequency
+		if err := got.UnmarshalText([]byte(text)); err == nil {
+			t.Errorf("%q is read as %s", text, got)
 		}
 	}
 }

@@ -24,6 +24,8 @@ type Conn struct {
 	// NeedBytes tells how long the input must be before Serve can make progress; 0 means any
 	// longer. The server clears it before each Serve and does not call again with less.
 	NeedBytes int
+	// Hold is a position that Committer.Release must be told before any of Out may be sent; 0 is none. Serve sets it.
+	Hold uint64
 	// OutputHardBytes is the unsent output above which the connection is dropped, 0 for no
 	// bound. It starts as Options.OutputHardBytes.
 	OutputHardBytes int
@@ -125,6 +127,9 @@ func (c *Conn) unsentBytes() int { return len(c.Out) - c.sent }
 // flush sends what it can of Out without waiting, gives the emptied buffer back to r, and tells
 // whether the connection may live on.
 func (c *Conn) flush(r *runner) (alive bool) {
+	if c.Hold != 0 && !r.release(c) {
+		return false
+	}
 	if c.unsentBytes() > 0 {
 		n, err := c.send(c.Out[c.sent:])
 		c.sent += n

@@ -13,6 +13,13 @@ type Handler interface {
 	Closed(c *Conn)
 }
 
+// Committer is a Worker whose replies may have to wait until what they promise is durable: Serve then sets Conn.Hold.
+type Committer interface {
+	// Release waits until what lies below a position is durable, and reports whether it is. If not, the connection
+	// ends without the replies. It may be called while Serve runs, from handOff.
+	Release(position uint64) bool
+}
+
 // Worker executes requests for one connection after another (N2).
 type Worker interface {
 	// Serve executes the complete requests in input, appends their replies to c.Out and returns

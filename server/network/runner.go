@@ -8,9 +8,10 @@ package network
 type runner struct {
 	server *Server
 	worker Worker
-	in     []byte // the read buffer; full length
-	out    []byte // where replies go: its free end is lent to the connection being served
-	spare  []byte // an input buffer given back by a connection; empty
+	holds  Committer // the worker, if it is one
+	in     []byte    // the read buffer; full length
+	out    []byte    // where replies go: its free end is lent to the connection being served
+	spare  []byte    // an input buffer given back by a connection; empty
 
 	loop *loop // the loop this runner drives; nil once handed off
 	conn *Conn // the connection being served by the loop
@@ -40,6 +41,7 @@ const (
 func newRunner(s *Server) *runner {
 	r := &runner{server: s, in: make([]byte, s.options.ReadBufferBytes)}
 	r.worker = s.handler.NewWorker(r.handOff)
+	r.holds, _ = r.worker.(Committer)
 	return r
 }
 
@@ -69,6 +71,14 @@ func (r *runner) turn(c *Conn, input []byte) (rest []byte, alive bool) {
 		}
 	}
 	return input, true
+}
+
+// release lets the connection's output go once what it promises is durable, and tells whether it may. Of the connections
+// that are sent together the first waits for all: what one release commits is everything so far.
+func (r *runner) release(c *Conn) bool {
+	position := c.Hold
+	c.Hold = 0
+	return r.holds.Release(position)
 }
 
 // window returns the memory to read into: behind filled bytes that are there already.

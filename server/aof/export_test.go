@@ -1,0 +1,6 @@
+package aof
+
+// What tests look at.
+var AppendHeader = appendHeader
+
+const MaxHeaderBytes = maxHeaderBytes
