@@ -27,6 +27,7 @@ import (
 //	wait X     X, after handOff and until the gate opens
 //	sleep      slept, after handOff and a moment
 //	stall X    X, after a moment in which the loop does nothing else
+//	keep X     X, held until hold lets it go
 //	close      bye, then the connection ends
 //	@N\n…      a request of N bytes in all, of which only the length is told; NeedBytes is used
 type lines struct {
@@ -38,6 +39,9 @@ type lines struct {
 	failure                                        atomic.Pointer[string]
 	clients                                        sync.Map // *client, to be closed
 	refuse                                         atomic.Bool
+
+	kept, releases atomic.Uint64 // replies to keep so far; calls of Release
+	hold           atomic.Pointer[func(position uint64) bool]
 }
 
 type lineWorker struct {
@@ -76,6 +80,11 @@ func (h *lines) Closed(c *network.Conn) {
 	if c.State.(*atomic.Bool).Load() {
 		h.fail("connection %d closed while it is served", c.ID)
 	}
+}
+
+func (w *lineWorker) Release(position uint64) bool {
+	w.h.releases.Add(1)
+	return (*w.h.hold.Load())(position)
 }
 
 func (w *lineWorker) Close() { w.h.closedWorkers.Add(1) }
@@ -136,6 +145,8 @@ func (w *lineWorker) answer(c *network.Conn, line string) {
 	case "big":
 		count, _ := strconv.Atoi(text)
 		text = strings.Repeat("x", count)
+	case "keep":
+		c.Hold = w.h.kept.Add(1)
 	case "close":
 		text = "bye"
 		c.CloseAfterReply()
