@@ -15,11 +15,16 @@ type group struct {
 	keys    []Key
 	table   *index.Table
 	departs uint // the session's in the first step
-	hashes  [groupKeys]uint64
-	buckets [groupKeys]*index.Bucket
-	slots   [groupKeys]index.Slot // nil: not found, or not looked for
-	newest  [groupKeys]record.Address
-	lines   prefetch.Lines
+	hints   [groupKeys]hint
+	places  prefetch.Places
+}
+
+// hint is what a group knows of one of its keys.
+type hint struct {
+	hash    uint64
+	place   uint64         // of the bucket in the group's table
+	version index.Version  // of the bucket's latch just before newest was found
+	newest  record.Address // the key's newest record, if it may lie in memory; 0 for not known
 }
 
 // askForBuckets hashes the keys and asks for their buckets.
@@ -28,36 +33,56 @@ func (g *group) askForBuckets(s *Session, keys []Key) {
 	g.keys, g.table, g.departs = keys, t, s.departs
 	for i := range keys {
 		hash := hashOf(keys[i])
-		b := t.Bucket(hash)
-		g.hashes[i], g.buckets[i], g.lines[i] = hash, b, b.Line()
+		place := t.Place(hash)
+		g.hints[i].hash, g.hints[i].place, g.places[i] = hash, place, place
 	}
-	prefetch.Touch(&g.lines, len(keys), 0)
+	prefetch.Touch(t.Base(), &g.places, len(keys), 0)
 }
 
-// askForRecords finds the keys' newest records and asks for those in memory, two lines each.
+// askForRecords finds the keys' newest records and asks for those in memory, to the end of their values if those
+// are as long as the last one found.
 func (g *group) askForRecords(s *Session) {
 	if s.departs != g.departs {
 		return // the table may be gone
 	}
 	head, begin := s.bounds()
+	lowest := max(head, begin)
 	records := 0
 	for i := range g.keys {
-		g.slots[i], g.newest[i] = g.table.Find(g.buckets[i], index.TagOf(g.hashes[i]), begin)
-		if g.newest[i] >= head {
-			g.lines[records] = s.log.Record(g.newest[i]).Line()
-			records++
+		h := &g.hints[i]
+		b := g.table.At(h.place)
+		version, free := b.Version()
+		_, newest := g.table.Find(b, index.TagOf(h.hash), lowest)
+		h.version, h.newest = version, 0
+		if newest == 0 || !free {
+			continue
 		}
+		h.newest = newest
+		g.places[records] = s.log.Place(newest)
+		records++
 	}
-	prefetch.Touch(&g.lines, records, record.HeaderBytes+8)
+	prefetch.Touch(s.log.Base(), &g.places, records, s.reach)
 }
+
+// maxReach bounds what is prefetched of a record: what lies beyond, the processor sees coming by itself.
+const maxReach = 255
+
+// noteReach says how much of the next records to prefetch: as much as this one has.
+func (s *Session) noteReach(v record.View) { s.reach = min(v.ValueEnd()-1, maxReach) }
 
 // Prefetch brings the index lines and newest records of keys that verbs are about to touch closer to the
 // processor. It changes nothing; call it for a few dozen keys at a time.
 func (s *Session) Prefetch(keys []Key) {
-	g := &s.batch.groups[0]
-	for first := 0; first < len(keys); first += groupKeys {
-		g.askForBuckets(s, keys[first:min(first+groupKeys, len(keys))])
-		g.askForRecords(s)
+	for len(keys) > 0 {
+		count := 0
+		for ; count < len(s.batch.groups) && len(keys) > 0; count++ {
+			few := min(len(keys), groupKeys)
+			s.batch.groups[count].askForBuckets(s, keys[:few])
+			keys = keys[few:]
+		}
+		for i := range count {
+			s.batch.groups[i].askForRecords(s)
+			s.batch.groups[i].keys = nil
+		}
 	}
-	g.keys = nil
 }

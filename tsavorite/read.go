@@ -1,7 +1,6 @@
 package tsavorite
 
 import (
-	"github.com/pyropedb/pyrope/tsavorite/internal/index"
 	"github.com/pyropedb/pyrope/tsavorite/internal/record"
 )
 
@@ -33,6 +32,11 @@ func (s *Session) ReadAsync(key Key, token uint64, r Reader) Status {
 
 // readMemory answers a read from memory, or returns Pending and the address on the device to look at.
 func (s *Session) readMemory(hash uint64, key Key, token uint64, r Reader) (Status, record.Address) {
+	if len(s.held) == 0 {
+		if status, disk, ok := s.readUnlatched(hash, key, token, r); ok {
+			return status, disk
+		}
+	}
 	t, b := s.latchShared(hash)
 	f := s.lookup(t, b, hash, key)
 	status := s.answer(&f, token, r)
@@ -53,12 +57,57 @@ func (s *Session) answer(f *found, token uint64, r Reader) Status {
 	return Found
 }
 
+// readUnlatched is readMemory without a latch: it copies the record and then makes sure that no writer was there
+// meanwhile. ok is false when one was, or the bucket has moved, or the value is too long to be copied.
+func (s *Session) readUnlatched(hash uint64, key Key, token uint64, r Reader) (status Status, disk record.Address, ok bool) {
+	t := s.index.Table()
+	b := t.Bucket(hash)
+	version, free := b.Version()
+	if !free || !latchFree {
+		return 0, 0, false
+	}
+	f := s.lookup(t, b, hash, key)
+	status = Found
+	var copied Record
+	switch {
+	case f.record.IsNone() && f.disk != 0:
+		status = Pending
+	case f.record.IsNone() || f.record.IsDead(s.now):
+		status = NotFound
+	default:
+		if copied, ok = s.copyLive(f.record.View()); !ok {
+			return 0, 0, false
+		}
+	}
+	if !b.Unchanged(version) {
+		return 0, 0, false
+	}
+	if status != Pending {
+		r.Read(token, status, copied)
+	}
+	return status, f.disk, true
+}
+
+// copyLive copies the record of a view that is no tombstone; ok is false for one that is too long or dead.
+func (s *Session) copyLive(v record.View) (copied Record, ok bool) {
+	length, ok := v.CopyValue(&s.copied)
+	if !ok {
+		return copied, false
+	}
+	copied.Value, copied.Kind = s.copied.Bytes(length), Kind(v.Kind())
+	if !v.IsPlain() {
+		copied.Deadline, copied.Etag = v.Deadline(), v.Etag()
+		return copied, !v.IsDead(s.now)
+	}
+	return copied, true
+}
+
 // batchKeys keys of a ReadBatch share one submission to the device.
 const batchKeys = 1024
 
 // batch is the scratch of ReadBatch.
 type batch struct {
-	groups [3]group     // consecutive ones, each a step behind the next
+	groups [4]group     // consecutive ones, each a step behind the next
 	held   []*operation // by key from the first cold one on; nil is a key in memory
 }
 
@@ -74,18 +123,19 @@ func (s *Session) ReadBatch(keys []Key, r Reader) {
 // readSubmission reads up to batchKeys keys, in groups that follow each other through three steps: while
 // one group is answered, the records of the next and the buckets of the one after it are under way.
 func (s *Session) readSubmission(keys []Key, token int, r Reader) {
+	const ring = len(s.batch.groups)
 	cold := -1
 	s.batch.held = s.batch.held[:0]
 	groups := (len(keys) + groupKeys - 1) / groupKeys
 	for step := 0; step < groups+2; step++ {
 		if step < groups {
-			s.batch.groups[step%3].askForBuckets(s, keys[step*groupKeys:min((step+1)*groupKeys, len(keys))])
-		}
-		if answered := step - 2; answered >= 0 {
-			cold = s.answerGroup(&s.batch.groups[answered%3], cold, answered*groupKeys, token, r)
+			s.batch.groups[step%ring].askForBuckets(s, keys[step*groupKeys:min((step+1)*groupKeys, len(keys))])
 		}
 		if found := step - 1; found >= 0 && found < groups {
-			s.batch.groups[found%3].askForRecords(s)
+			s.batch.groups[found%ring].askForRecords(s)
+		}
+		if answered := step - 2; answered >= 0 {
+			cold = s.answerGroup(&s.batch.groups[answered%ring], cold, answered*groupKeys, token, r)
 		}
 	}
 	if cold >= 0 {
@@ -98,37 +148,40 @@ func (s *Session) readSubmission(keys []Key, token int, r Reader) {
 // the others wait for their turn.
 func (s *Session) answerGroup(g *group, cold, first, token int, r Reader) int {
 	for i, key := range g.keys {
-		if cold >= 0 {
-			s.batch.held = append(s.batch.held, s.startIfCold(g.hashes[i], key))
+		h := &g.hints[i]
+		switch {
+		case cold >= 0:
+			s.batch.held = append(s.batch.held, s.startIfCold(h.hash, key))
+			continue
+		case s.readHinted(g, h, key, uint64(token+first+i), r):
 			continue
 		}
-		status, disk := s.readPrefetched(g, i, key, uint64(token+first+i), r)
+		status, disk := s.readMemory(h.hash, key, uint64(token+first+i), r)
 		if status == Pending {
 			cold = first + i
-			s.batch.held = append(s.batch.held, s.startHeld(g.hashes[i], key, disk))
+			s.batch.held = append(s.batch.held, s.startHeld(h.hash, key, disk))
 		}
 	}
 	return cold
 }
 
-// readPrefetched is readMemory for the i-th key of a group: when its bucket is free and its slot
-// unchanged, the search is not repeated. Once the epoch was left, nothing that was prefetched counts.
-func (s *Session) readPrefetched(g *group, i int, key Key, token uint64, r Reader) (Status, record.Address) {
-	if s.departs != g.departs || len(s.held) != 0 || g.slots[i] == nil || g.buckets[i].TryShared() != index.Latched {
-		return s.readMemory(g.hashes[i], key, token, r)
+// readHinted is readUnlatched for a key of a group: what the group found is not searched again, only checked like
+// the rest. Once the epoch was left, nothing that was prefetched counts.
+func (s *Session) readHinted(g *group, h *hint, key Key, token uint64, r Reader) bool {
+	if h.newest == 0 || s.departs != g.departs || len(s.held) != 0 || !latchFree {
+		return false
 	}
-	var f found
-	f.slot, f.newest = g.slots[i], g.newest[i]
-	if !index.Still(f.slot, index.TagOf(g.hashes[i]), f.newest) {
-		f = s.lookup(g.table, g.buckets[i], g.hashes[i], key)
-	} else {
-		var head record.Address
-		head, f.begin = s.bounds()
-		s.walk(&f, head, key)
+	v := s.log.Record(h.newest).View()
+	if !v.Holds(key.Namespace, key.Bytes) {
+		return false
 	}
-	status := s.answer(&f, token, r)
-	g.buckets[i].ReleaseShared()
-	return status, f.disk
+	s.noteReach(v)
+	copied, ok := s.copyLive(v)
+	if !ok || !g.table.At(h.place).Unchanged(h.version) {
+		return false
+	}
+	r.Read(token, Found, copied)
+	return true
 }
 
 // startIfCold starts a device read for a key whose newest record is not in memory; nil if it is.

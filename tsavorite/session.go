@@ -5,7 +5,6 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/cespare/xxhash/v2"
 	"github.com/pyropedb/pyrope/tsavorite/internal/epoch"
 	"github.com/pyropedb/pyrope/tsavorite/internal/hlog"
 	"github.com/pyropedb/pyrope/tsavorite/internal/index"
@@ -42,6 +41,8 @@ type Session struct {
 
 	pending pendingReads
 	batch   batch
+	copied  record.Buffer // what a read without a latch hands out
+	reach   int           // bytes from the start of a record to the end of its value, as of the last one found; prefetched
 	scan    scan
 }
 
@@ -130,11 +131,6 @@ func (s *Session) resume() {
 	if !s.hasty {
 		s.now = s.store.now()
 	}
-}
-
-// hashOf is the hash of a key: xxhash64 of its bytes, mixed with the namespace.
-func hashOf(key Key) uint64 {
-	return xxhash.Sum64(key.Bytes) ^ uint64(key.Namespace)*0x9E3779B97F4A7C15
 }
 
 // latchShared takes the shared latch of a hash's bucket; unlatchShared must follow. It returns nil
@@ -242,7 +238,8 @@ func (s *Session) walk(f *found, head record.Address, key Key) {
 		if invariant.Enabled && (!r.IsValid() || r.Previous() >= a) {
 			invariant.Violated("R3", "record at %d: valid %v, previous %d; %v", a, r.IsValid(), r.Previous(), s.log.Addresses())
 		}
-		if r.Holds(key.Namespace, key.Bytes) {
+		if v := r.View(); v.Holds(key.Namespace, key.Bytes) {
+			s.noteReach(v)
 			f.record, f.address = r, a
 			return
 		}

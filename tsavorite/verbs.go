@@ -20,7 +20,7 @@ type Metadata struct {
 	Kind     Kind
 }
 
-// Record is a live record as a callback sees it. Value points into the log or into a read buffer
+// Record is a live record as a callback sees it. Value points into the log or into a buffer of the session
 // and is valid only during the call; it must not be written to.
 type Record struct {
 	Value []byte
@@ -28,8 +28,8 @@ type Record struct {
 }
 
 // Reader receives the result of a read: exactly one call a read, with Found and the record, or
-// with NotFound or StatusError and an empty one. It runs while the key's latch is held: it must
-// not block and must not call the session.
+// with NotFound or StatusError and an empty one. It may run while the key's latch is held: it
+// must not block and must not call the session.
 type Reader interface {
 	Read(token uint64, status Status, record Record)
 }

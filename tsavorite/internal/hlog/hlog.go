@@ -174,6 +174,12 @@ func (l *Log) Record(a record.Address) record.Record {
 	return record.At(unsafe.Add(l.base, uint64(a)&l.ringMask))
 }
 
+// Base is where the frames start, for a prefetch.
+func (l *Log) Base() unsafe.Pointer { return l.base }
+
+// Place is where an address in memory lies, in bytes from Base.
+func (l *Log) Place(a record.Address) uint64 { return uint64(a) & l.ringMask }
+
 // PageBytes is the size of a page.
 func (l *Log) PageBytes() int { return int(l.pageBytes) }
 

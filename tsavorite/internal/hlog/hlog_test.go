@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/pyropedb/pyrope/device"
 	"github.com/pyropedb/pyrope/device/aligned"
@@ -166,7 +167,7 @@ func (l *testLog) tryAppend(e *epoch.Entry, id uint64, size int) (at record.Addr
 		return 0, seen
 	}
 	for offset := 0; offset < size; offset += 8 {
-		if word := *(*uint64)(l.Record(at + record.Address(offset)).Line()); word != 0 {
+		if word := *(*uint64)(unsafe.Add(l.Base(), l.Place(at+record.Address(offset)))); word != 0 {
 			l.t.Errorf("the word at %d of %v is %#x when it is allocated (H4)", uint64(at)+uint64(offset), l.Addresses(), word)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/pyropedb/pyrope/tsavorite/internal/record"
+	"github.com/pyropedb/pyrope/tsavorite/internal/release"
 )
 
 const (
@@ -15,11 +16,12 @@ const (
 	tagBits      = 15
 	tentativeBit = 1 << 63
 
-	overflowMask = 1<<32 - 1
-	sharedOne    = 1 << 32
-	sharedMask   = (1<<15 - 1) << 32
-	exclusiveBit = 1 << 47
-	movedBit     = 1 << 48
+	overflowMask = 1<<26 - 1
+	sharedOne    = 1 << 26
+	sharedMask   = (1<<12 - 1) << 26
+	exclusiveBit = 1 << 38
+	movedBit     = 1 << 39
+	versionOne   = 1 << 40
 )
 
 // Bucket is one cache line: seven entries and the overflow word.
@@ -55,7 +57,7 @@ const latchSpins = 128
 func (b *Bucket) TryShared() Outcome {
 	for spin := 0; ; spin++ {
 		word := atomic.LoadUint64(&b.overflow)
-		if word&(exclusiveBit|movedBit) == 0 {
+		if word&(exclusiveBit|movedBit) == 0 && word&sharedMask != sharedMask {
 			if atomic.CompareAndSwapUint64(&b.overflow, word, word+sharedOne) {
 				return Latched
 			}
@@ -110,20 +112,31 @@ func (b *Bucket) awaitReaders() {
 	}
 }
 
-// ReleaseExclusive gives an exclusive latch back.
-func (b *Bucket) ReleaseExclusive() { b.setAndClear(0, exclusiveBit) }
+// ReleaseExclusive gives an exclusive latch back. Readers may come and go on the same word only while the
+// bit is clear, so a store suffices. The version falls off the top of the word when it has run full.
+func (b *Bucket) ReleaseExclusive() {
+	release.Store(&b.overflow, atomic.LoadUint64(&b.overflow)&^exclusiveBit+versionOne)
+}
 
 // releaseMoved marks the bucket as moved and gives its exclusive latch back in one step.
-func (b *Bucket) releaseMoved() { b.setAndClear(movedBit, exclusiveBit) }
+func (b *Bucket) releaseMoved() {
+	release.Store(&b.overflow, atomic.LoadUint64(&b.overflow)&^exclusiveBit|movedBit)
+}
 
-// setAndClear changes bits of the overflow word of a bucket that is latched exclusively. Readers
-// may come and go on the same word only while the bit is clear, so a plain store suffices.
-func (b *Bucket) setAndClear(set, clear uint64) {
-	atomic.StoreUint64(&b.overflow, atomic.LoadUint64(&b.overflow)&^clear|set)
+// Version is the state of a bucket's latch, for a read that takes none.
+type Version uint64
+
+// Version says what the latch looks like; free is false while a writer has it, or after the bucket has moved.
+func (b *Bucket) Version() (v Version, free bool) {
+	word := atomic.LoadUint64(&b.overflow)
+	return Version(word), word&(exclusiveBit|movedBit) == 0
+}
+
+// Unchanged reports whether nobody has latched the bucket exclusively since a version that was free: what was read
+// in between is what a reader with the latch would have read (I6).
+func (b *Bucket) Unchanged(since Version) bool {
+	return (atomic.LoadUint64(&b.overflow)^uint64(since))&^sharedMask == 0
 }
 
 // IsMoved reports whether the bucket's entries have gone to the next table.
 func (b *Bucket) IsMoved() bool { return atomic.LoadUint64(&b.overflow)&movedBit != 0 }
-
-// Line is where the bucket lies, for a prefetch.
-func (b *Bucket) Line() unsafe.Pointer { return unsafe.Pointer(b) }

@@ -8,11 +8,12 @@
 //	entry    63         62        48 47                    0
 //	         [tentative |    tag     |  address of newest   ]       0 is free
 //
-//	overflow 63  49   48      47          46            32 31                      0
-//	         [unused| moved | exclusive | shared count    |  number of next bucket  ]
+//	overflow 63     40   39      38          37         26 25                      0
+//	         [ version | moved | exclusive | shared count |  number of next bucket  ]
 //
 // The overflow word of a main bucket carries the latch of its whole chain. All records whose keys
-// share bucket and tag hang on one entry, linked by their previous addresses.
+// share bucket and tag hang on one entry, linked by their previous addresses. The version counts exclusive latches,
+// so that a reader may do without a latch and see afterwards whether a writer came in between.
 //
 // The index doubles while it serves. The new table takes one more bit to choose a bucket: the
 // next bit of the tag. So an entry says by itself to which half it goes, no record is read, and a
@@ -28,6 +29,9 @@
 //	    gone when the latch is released.
 //	I4  An entry lies in the bucket that its hash chooses in that table: low bits of the hash, then low bits of the tag.
 //	I5  A bucket that is marked as moved never changes again; all its live entries are in the next table.
+//	I6  What the exclusive latch guards changes only between the store that sets its bit and the one that clears it
+//	    and raises the version. So what was read between two loads of the same version, free both times, is consistent.
+//	    (A reader would have to sleep through a multiple of 2^24 writes to one bucket to be deceived.)
 package index
 
 import (

@@ -141,22 +141,13 @@ func TestClaim(t *testing.T) {
 	if again, got := table.Find(b, tag, begin); again != slot || got != address {
 		t.Errorf("Find returns address %d, want %d in the slot that was published", got, address)
 	}
-	for _, still := range []struct {
-		tag     uint64
-		address record.Address
-		want    bool
-	}{{tag, address, true}, {tag, address + 8, false}, {tag + 1, address, false}} {
-		if got := index.Still(slot, still.tag, still.address); got != still.want {
-			t.Errorf("Still(%d, %d) is %v", still.tag, still.address, got)
-		}
-	}
 	for _, other := range []uint64{0, tag - 1, tag + 1, tag | 1<<14} {
 		if slot, got := table.Find(b, other, begin); slot != nil {
 			t.Errorf("tag %d is found, at %d", other, got)
 		}
 	}
 	index.Abandon(slot)
-	if found, _ := table.Find(b, tag, begin); found != nil || index.Still(slot, tag, address) {
+	if found, _ := table.Find(b, tag, begin); found != nil {
 		t.Error("an abandoned entry is found")
 	}
 	if again, err := table.Claim(b, tag, begin); err != nil || again != slot {

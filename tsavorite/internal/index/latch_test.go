@@ -200,7 +200,7 @@ func (g *grower) read(e *epoch.Entry, i int) {
 	if address < g.address(i, version) || address >= g.address(i+1, 0) {
 		g.t.Errorf("hash %d has address %#x, want %#x or a later version", i, address, g.address(i, version))
 	}
-	if !index.Still(slot, index.TagOf(g.hashes[i]), address) {
+	if again, same := table.Find(b, index.TagOf(g.hashes[i]), begin); again != slot || same != address {
 		g.t.Errorf("the entry of hash %d changes under a shared latch (I1)", i)
 	}
 }
@@ -244,4 +244,95 @@ func TestDoublingUnderLoad(t *testing.T) {
 		entries = append(entries, entry{hash, g.address(i, g.version[i].Load())})
 	}
 	check(t, g.index.Table(), entries, 2, begin)
+}
+
+// TestVersions: a version tells exclusive latches apart, whatever readers do, and is not free while one is held
+// or once the bucket has moved.
+func TestVersions(t *testing.T) {
+	x := newIndex(t, 1)
+	b := x.Table().Bucket(0)
+	first, free := b.Version()
+	if !free || !b.Unchanged(first) {
+		t.Fatal("a fresh bucket is not free, or not unchanged")
+	}
+	b.TryShared()
+	if beside, free := b.Version(); !free || !b.Unchanged(first) || !b.Unchanged(beside) {
+		t.Error("a reader's latch changes the version")
+	}
+	b.ReleaseShared()
+	b.TryExclusive()
+	if _, free := b.Version(); free || b.Unchanged(first) {
+		t.Error("a bucket that is latched exclusively looks free")
+	}
+	b.ReleaseExclusive()
+	second, free := b.Version()
+	if !free || b.Unchanged(first) || !b.Unchanged(second) {
+		t.Error("the version after a write is not a new one")
+	}
+	var retired []func()
+	if err := x.Double(atBegin, keepRetired(t, &retired), nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, free := b.Version(); free || b.Unchanged(second) {
+		t.Error("a bucket that has moved looks free")
+	}
+}
+
+// TestVersionUnderLoad: what was read between two loads of a free version is never half of a write (I6), and a
+// version never comes back.
+func TestVersionUnderLoad(t *testing.T) {
+	b := newIndex(t, 1).Table().Bucket(0)
+	rounds := uint64(300_000)
+	if testing.Short() {
+		rounds = 20_000
+	}
+	var left, right atomic.Uint64
+	done := make(chan uint64)
+	for range 2 {
+		go func() {
+			whole := uint64(0)
+			for last := uint64(0); last < rounds; {
+				version, free := b.Version()
+				l, r := left.Load(), right.Load()
+				if free && b.Unchanged(version) {
+					whole++
+					if l != r || l < last {
+						t.Errorf("a reader sees %d and %d after %d (I6)", l, r, last)
+						break
+					}
+					last = l
+				}
+			}
+			done <- whole
+		}()
+	}
+	for range rounds {
+		if b.TryExclusive() == index.Latched {
+			left.Add(1)
+			right.Add(1)
+			b.ReleaseExclusive()
+		}
+	}
+	for range 2 {
+		if <-done == 0 {
+			t.Error("no read was whole")
+		}
+	}
+}
+
+// TestSharedLatchesAreCounted: the count of readers does not run into the exclusive bit.
+func TestSharedLatchesAreCounted(t *testing.T) {
+	b := newIndex(t, 1).Table().Bucket(0)
+	held := 0
+	for b.TryShared() == index.Latched {
+		held++
+	}
+	if held < 1000 {
+		t.Errorf("only %d readers share a latch", held)
+	}
+	for range held {
+		b.ReleaseShared()
+	}
+	wantOutcome(t, "TryExclusive once all readers have gone", b.TryExclusive(), index.Latched)
+	b.ReleaseExclusive()
 }

@@ -9,12 +9,13 @@ import (
 
 	"github.com/pyropedb/pyrope/device/aligned"
 	"github.com/pyropedb/pyrope/tsavorite/internal/record"
+	"github.com/pyropedb/pyrope/tsavorite/internal/release"
 )
 
 const (
 	overflowChunkBits    = 12 // buckets a chunk: 4096, 256 KiB
 	overflowChunkBuckets = 1 << overflowChunkBits
-	maxOverflowChunks    = 1 << 13
+	maxOverflowChunks    = 1 << 13 // of which overflowMask must be able to number every bucket
 	bucketBytes          = 64
 	hugePageBytes        = 2 << 20
 )
@@ -24,6 +25,7 @@ type Table struct {
 	memory     []byte         // mapped; unmapped by release
 	base       unsafe.Pointer // memory[0]
 	mask       uint64         // bucket count - 1
+	baseMask   uint64         // the bucket count the index started with - 1
 	bucketBits uint           // log2 of the bucket count
 	baseBits   uint           // log2 of the bucket count the index started with
 	next       atomic.Pointer[Table]
@@ -50,7 +52,7 @@ func newTable(bucketBits, baseBits uint) (*Table, error) {
 	}
 	return &Table{
 		memory: memory, base: unsafe.Pointer(unsafe.SliceData(memory)),
-		mask: 1<<bucketBits - 1, bucketBits: bucketBits, baseBits: baseBits,
+		mask: 1<<bucketBits - 1, baseMask: 1<<baseBits - 1, bucketBits: bucketBits, baseBits: baseBits,
 	}, nil
 }
 
@@ -69,7 +71,7 @@ func (t *Table) release() {
 // bucketIndex is where a hash lives in this table: the low bits of the hash up to the size the
 // index started with, then bits of the tag, lowest first (I4).
 func (t *Table) bucketIndex(hash uint64) uint64 {
-	return (hash&(1<<t.baseBits-1) | TagOf(hash)<<t.baseBits) & t.mask
+	return (hash&t.baseMask | TagOf(hash)<<(t.baseBits&63)) & t.mask
 }
 
 func (t *Table) bucket(i uint64) *Bucket { return (*Bucket)(unsafe.Add(t.base, i*bucketBytes)) }
@@ -86,6 +88,15 @@ func (t *Table) Owns(id uint64) bool { return id>>56 == uint64(t.bucketBits) }
 
 // Bucket returns the main bucket of a hash.
 func (t *Table) Bucket(hash uint64) *Bucket { return t.bucket(t.bucketIndex(hash)) }
+
+// Base is where the main buckets start, for a prefetch.
+func (t *Table) Base() unsafe.Pointer { return t.base }
+
+// Place is where the main bucket of a hash lies, in bytes from Base.
+func (t *Table) Place(hash uint64) uint64 { return t.bucketIndex(hash) * bucketBytes }
+
+// At returns the main bucket at a Place.
+func (t *Table) At(place uint64) *Bucket { return (*Bucket)(unsafe.Add(t.base, place)) }
 
 // BucketCount is the number of main buckets.
 func (t *Table) BucketCount() uint64 { return t.mask + 1 }
@@ -135,15 +146,28 @@ func (t *Table) mapChunk(i uint64) error {
 // address, or nil and 0. Entries below begin count as free. It works latched, and unlatched as a hint.
 func (t *Table) Find(b *Bucket, tag uint64, begin record.Address) (Slot, record.Address) {
 	for b != nil {
-		for i := range b.entries {
-			word := atomic.LoadUint64(&b.entries[i])
-			if word>>tagShift == tag && entryAddress(word) >= begin {
-				return &b.entries[i], entryAddress(word)
+		for found := b.withTag(tag); found != 0; found &= found - 1 {
+			slot := &b.entries[bits.TrailingZeros64(found)]
+			if address := entryAddress(atomic.LoadUint64(slot)); address >= begin {
+				return slot, address
 			}
 		}
 		b = t.chained(b)
 	}
 	return nil, 0
+}
+
+// withTag returns a bit for each entry that has the tag and is not tentative. It looks at all of them, for a
+// branch that goes another way in every bucket costs more than that.
+func (b *Bucket) withTag(tag uint64) uint64 {
+	return hasTag(&b.entries[0], tag) | hasTag(&b.entries[1], tag)<<1 | hasTag(&b.entries[2], tag)<<2 |
+		hasTag(&b.entries[3], tag)<<3 | hasTag(&b.entries[4], tag)<<4 | hasTag(&b.entries[5], tag)<<5 |
+		hasTag(&b.entries[6], tag)<<6
+}
+
+// hasTag is 1 for an entry that has the tag and is not tentative, and 0 for others.
+func hasTag(slot Slot, tag uint64) uint64 {
+	return ((atomic.LoadUint64(slot)>>tagShift ^ tag) - 1) >> 63
 }
 
 // Claim returns a slot for a tag that Find did not find: it is marked tentative until Publish or
@@ -153,7 +177,7 @@ func (t *Table) Claim(b *Bucket, tag uint64, begin record.Address) (Slot, error)
 		for i := range b.entries {
 			word := atomic.LoadUint64(&b.entries[i])
 			if word&tentativeBit == 0 && entryAddress(word) < begin {
-				atomic.StoreUint64(&b.entries[i], tentativeBit|tag<<tagShift)
+				release.Store(&b.entries[i], tentativeBit|tag<<tagShift)
 				return &b.entries[i], nil
 			}
 		}
@@ -170,16 +194,11 @@ func (t *Table) Claim(b *Bucket, tag uint64, begin record.Address) (Slot, error)
 
 // Publish lets the slot point to a record.
 func Publish(slot Slot, tag uint64, address record.Address) {
-	atomic.StoreUint64(slot, tag<<tagShift|uint64(address))
+	release.Store(slot, tag<<tagShift|uint64(address))
 }
 
 // Abandon frees the slot.
-func Abandon(slot Slot) { atomic.StoreUint64(slot, 0) }
-
-// Still reports whether a slot is what Find said it was.
-func Still(slot Slot, tag uint64, address record.Address) bool {
-	return atomic.LoadUint64(slot) == tag<<tagShift|uint64(address)
-}
+func Abandon(slot Slot) { release.Store(slot, 0) }
 
 // EntryAddresses appends the addresses in the chain of main bucket i that lie at or above begin.
 // It takes no latch: what it returns is a hint.

@@ -2,8 +2,10 @@
 
 package prefetch
 
-// Touch prefetches the lines at the first count places, and the lines offset bytes behind them when
-// offset is not 0.
+import "unsafe"
+
+// Touch prefetches, at each of the first count places, the line of its first byte, those that follow, and the line
+// of the byte reach bytes behind it.
 //
 //go:noescape
-func Touch(lines *Lines, count, offset int)
+func Touch(base unsafe.Pointer, places *Places, count, reach int)

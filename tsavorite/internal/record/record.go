@@ -29,6 +29,8 @@ package record
 import (
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/pyropedb/pyrope/tsavorite/internal/release"
 )
 
 // Address is a place in the log: 48 bits, 0 for none.
@@ -74,9 +76,6 @@ func (r Record) lengths() uint64 { return atomic.LoadUint64(r.word(16)) }
 // IsValid reports whether a record starts here (R2).
 func (r Record) IsValid() bool { return r.info()&validBit != 0 }
 
-// Line is where the record starts, for a prefetch.
-func (r Record) Line() unsafe.Pointer { return r.base }
-
 // Previous is the next older record of the same index entry, or 0.
 func (r Record) Previous() Address { return Address(r.info() & AddressMask) }
 
@@ -89,7 +88,7 @@ func (r Record) SetTombstone(dead bool) {
 	if dead {
 		info |= tombstoneBit
 	}
-	atomic.StoreUint64(r.word(0), info)
+	release.Store(r.word(0), info)
 }
 
 // Namespace of the key.
@@ -107,8 +106,10 @@ func (r Record) ValueLength() int { return int(r.lengths() & (1<<32 - 1)) }
 // ValueCapacity is how long the value may grow in place, in bytes.
 func (r Record) ValueCapacity() int { return int(r.lengths() >> 32) }
 
-func (r Record) keyOffset() uintptr {
-	info := r.info()
+func (r Record) keyOffset() uintptr { return keyOffset(r.info()) }
+
+// keyOffset is where the key of a record with such an info word starts.
+func keyOffset(info uint64) uintptr {
 	return HeaderBytes + uintptr(info>>46&8) + uintptr(info>>47&8)
 }
 
@@ -134,7 +135,7 @@ func (r Record) Value() []byte {
 // SetValueLength changes the length within the capacity and returns the value's bytes.
 func (r Record) SetValueLength(n int) []byte {
 	if lengths := r.lengths(); int(lengths&(1<<32-1)) != n {
-		atomic.StoreUint64(r.word(16), lengths>>32<<32|uint64(n))
+		release.Store(r.word(16), lengths>>32<<32|uint64(n))
 	}
 	return r.Value()
 }
@@ -142,26 +143,15 @@ func (r Record) SetValueLength(n int) []byte {
 // SetKind changes the kind.
 func (r Record) SetKind(kind uint8) {
 	if identity := r.identity(); uint8(identity>>56) != kind {
-		atomic.StoreUint64(r.word(8), identity&(1<<56-1)|uint64(kind)<<56)
+		release.Store(r.word(8), identity&(1<<56-1)|uint64(kind)<<56)
 	}
 }
 
 // Deadline in Unix milliseconds; 0 is none.
-func (r Record) Deadline() int64 {
-	if r.info()&deadlineBit == 0 {
-		return 0
-	}
-	return int64(*r.word(HeaderBytes))
-}
+func (r Record) Deadline() int64 { return r.View().Deadline() }
 
 // Etag of the record; 0 is none.
-func (r Record) Etag() uint64 {
-	info := r.info()
-	if info&etagBit == 0 {
-		return 0
-	}
-	return *r.word(HeaderBytes + uintptr(info>>46&8))
-}
+func (r Record) Etag() uint64 { return r.View().Etag() }
 
 // CanHold reports whether a deadline and an etag find their place without a new record.
 func (r Record) CanHold(deadline int64, etag uint64) bool {
@@ -181,32 +171,103 @@ func (r Record) SetDeadlineAndEtag(deadline int64, etag uint64) {
 }
 
 // IsDead reports whether the record is a tombstone or past its deadline at now (Unix milliseconds).
-func (r Record) IsDead(now int64) bool {
-	info := r.info()
-	if info&(tombstoneBit|deadlineBit) == 0 {
+func (r Record) IsDead(now int64) bool { return r.View().IsDead(now) }
+
+// Holds reports whether the record's key is this one.
+func (r Record) Holds(namespace uint32, key []byte) bool { return r.View().Holds(namespace, key) }
+
+// View is a record whose header was read once, so that questions about it cost no further loads.
+type View struct {
+	base                    unsafe.Pointer
+	info, identity, lengths uint64
+}
+
+// View reads the header.
+func (r Record) View() View { return View{r.base, r.info(), r.identity(), r.lengths()} }
+
+// IsDead reports whether the record is a tombstone or past its deadline at now (Unix milliseconds).
+func (v View) IsDead(now int64) bool {
+	if v.info&(tombstoneBit|deadlineBit) == 0 {
 		return false
 	}
-	if info&tombstoneBit != 0 {
+	if v.info&tombstoneBit != 0 {
 		return true
 	}
-	deadline := int64(*r.word(HeaderBytes))
+	deadline := v.Deadline()
 	return deadline != 0 && now > deadline
 }
 
 // Holds reports whether the record's key is this one.
-func (r Record) Holds(namespace uint32, key []byte) bool {
-	identity := uint64(namespace) | uint64(len(key))<<32
-	if r.identity()&(1<<56-1) != identity {
+func (v View) Holds(namespace uint32, key []byte) bool {
+	if v.identity&(1<<56-1) != uint64(namespace)|uint64(len(key))<<32 {
 		return false
 	}
 	if len(key) == 0 {
 		return true
 	}
-	at := unsafe.Add(r.base, r.keyOffset())
+	at := unsafe.Add(v.base, keyOffset(v.info))
 	if len(key) == 8 {
 		return *(*uint64)(at) == *(*uint64)(unsafe.Pointer(unsafe.SliceData(key)))
 	}
 	return string(unsafe.Slice((*byte)(at), len(key))) == string(key)
+}
+
+// IsPlain reports whether the record is no tombstone and has neither deadline nor etag.
+func (v View) IsPlain() bool { return v.info&(tombstoneBit|deadlineBit|etagBit) == 0 }
+
+// Deadline in Unix milliseconds; 0 is none.
+func (v View) Deadline() int64 {
+	if v.info&deadlineBit == 0 {
+		return 0
+	}
+	return int64(*(*uint64)(unsafe.Add(v.base, HeaderBytes)))
+}
+
+// Etag of the record; 0 is none.
+func (v View) Etag() uint64 {
+	if v.info&etagBit == 0 {
+		return 0
+	}
+	return *(*uint64)(unsafe.Add(v.base, HeaderBytes+uintptr(v.info>>46&8)))
+}
+
+// Kind of the value.
+func (v View) Kind() uint8 { return uint8(v.identity >> 56) }
+
+func (v View) valueOffset() uintptr {
+	return keyOffset(v.info) + uintptr(pad8(int(v.identity>>32&MaxKeyBytes)))
+}
+
+// ValueEnd is where the value ends, in bytes from the start of the record.
+func (v View) ValueEnd() int { return int(v.valueOffset()) + int(v.lengths&(1<<32-1)) }
+
+// CopyValue copies the value to the start of a buffer and returns its length; ok is false when it does not fit.
+// It copies whole words, so the rest of the buffer's last word may change as well. Unlike Value it may run
+// beside a writer: length and place go together whatever the writer does, though the bytes may be torn.
+func (v View) CopyValue(to *Buffer) (length int, ok bool) {
+	length = int(v.lengths & (1<<32 - 1))
+	if length > BufferBytes {
+		return 0, false
+	}
+	from := unsafe.Add(v.base, v.valueOffset())
+	if length <= 8 {
+		if length > 0 {
+			to.words[0] = *(*uint64)(from)
+		}
+		return length, true
+	}
+	return copy(to.Bytes(BufferBytes), unsafe.Slice((*byte)(from), length)), true
+}
+
+// BufferBytes is the longest value that a Buffer takes.
+const BufferBytes = 512
+
+// Buffer takes a copy of a value.
+type Buffer struct{ words [BufferBytes / 8]uint64 }
+
+// Bytes returns the first bytes of the buffer.
+func (b *Buffer) Bytes(length int) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(&b.words)), BufferBytes)[:length:length]
 }
 
 // Size is the record's length in the log, in bytes.
@@ -246,7 +307,7 @@ func (r Record) Init(l Layout, valueLength int) {
 	if l.HasEtag {
 		info |= etagBit
 	}
-	atomic.StoreUint64(r.word(0), info)
+	release.Store(r.word(0), info)
 	*r.word(8) = uint64(l.Namespace) | uint64(len(l.Key))<<32
 	*r.word(16) = uint64(valueLength) | uint64(l.Capacity)<<32
 	copy(r.Key(), l.Key)
@@ -258,7 +319,7 @@ func (r Record) Publish(previous Address, tombstone bool) {
 	if tombstone {
 		info |= tombstoneBit
 	}
-	atomic.StoreUint64(r.word(0), info)
+	release.Store(r.word(0), info)
 }
 
 // CheckBuffer looks at a record that starts at b[0] and of which only len(b) bytes are there. It

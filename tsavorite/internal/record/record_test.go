@@ -58,7 +58,7 @@ func (c content) check(t fataler, b []byte) {
 	switch {
 	case r.IsNone() || !r.IsValid():
 		t.Fatalf("%+v: the record is none or not valid", c)
-	case *(*uint64)(r.Line()) == 0:
+	case *(*uint64)(unsafe.Pointer(&b[0])) == 0:
 		t.Fatalf("%+v: a valid record's first word is 0 (R2)", c)
 	case r.Size() != c.layout.Size() || len(r.Bytes()) != c.layout.Size() || r.Size()%8 != 0:
 		t.Fatalf("%+v: size is %d, %d bytes; the layout says %d", c, r.Size(), len(r.Bytes()), c.layout.Size())
@@ -409,4 +409,33 @@ func checkWhole(t *testing.T, r record.Record, b []byte, namespace uint32, key [
 	r.Deadline()
 	r.Etag()
 	r.IsDead(0)
+}
+
+// TestView: a view says what the record says, and copies the value whatever its length.
+func TestView(t *testing.T) {
+	shapes(func(c content) {
+		b := alignedBytes(c.layout.Size())
+		r := c.write(b)
+		v := r.View()
+		var buffer record.Buffer
+		length, ok := v.CopyValue(&buffer)
+		switch {
+		case !ok || !bytes.Equal(buffer.Bytes(length), c.value):
+			t.Fatalf("%+v: the copy is %x", c, buffer.Bytes(length))
+		case v.Kind() != r.Kind() || v.Deadline() != r.Deadline() || v.Etag() != r.Etag() || v.IsDead(1<<50) != r.IsDead(1<<50):
+			t.Fatalf("%+v: the view differs from the record", c)
+		case v.IsPlain() != (!c.tombstone && !c.layout.HasDeadline && !c.layout.HasEtag):
+			t.Fatalf("%+v: IsPlain is %v", c, v.IsPlain())
+		case v.ValueEnd() > c.layout.Size() || v.ValueEnd() < c.layout.Size()-c.layout.Capacity:
+			t.Fatalf("%+v: the value ends at %d", c, v.ValueEnd())
+		}
+	})
+	long := content{layout: record.Layout{Capacity: record.BufferBytes + 8}, value: pattern(record.BufferBytes+1, 3)}
+	var buffer record.Buffer
+	if _, ok := long.write(alignedBytes(long.layout.Size())).View().CopyValue(&buffer); ok {
+		t.Error("a value longer than the buffer was copied")
+	}
+	if n := len(buffer.Bytes(5)); n != 5 || cap(buffer.Bytes(5)) != 5 {
+		t.Errorf("five bytes of the buffer are %d", n)
+	}
 }
