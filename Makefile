@@ -27,7 +27,7 @@ STATICCHECK := bin/tools/staticcheck-$(STATICCHECK_VERSION)
 
 PLATFORMS := linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 
-.PHONY: help build run test check race invariants lint fuzz docs bench bench-devices bench-ladder soak cross clean
+.PHONY: help build run test check race invariants lint fuzz docs bench bench-compare bench-devices bench-ladder soak cross clean
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -72,6 +72,9 @@ docs: ## Renew the tables of docs/commands.md
 
 bench: build ## Run the Go benchmarks (the programs in bin/ have their own options)
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+bench-compare: ## Go benchmarks beside those of another commit, interleaved (BASE=COMMIT, BENCH=PATTERN, PACKAGE=./tsavorite)
+	@BASE="$(BASE)" BENCH='$(BENCH)' PACKAGE="$(PACKAGE)" benchmark/scripts/bench-compare.sh
 
 bench-devices: build ## Device reads beside fio, interleaved: rates, CPU a read, ratios (DATA=DIR chooses the disk)
 	@benchmark/scripts/bench-devices.sh

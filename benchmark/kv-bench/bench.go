@@ -38,6 +38,7 @@ func (b *bench) runAll() (err error) {
 		return err
 	}
 	b.chooseReadMode(t, p)
+	b.printMemory(t, p)
 	if b.options.Warm {
 		if err := b.warm(t); err != nil {
 			return err

@@ -5,11 +5,11 @@ func (w *worker) pick() uint64 {
 	if w.plan.zipf == nil {
 		return w.random.Below(w.plan.keys)
 	}
+	if !w.plan.latest {
+		return w.plan.zipf.Key(&w.random)
+	}
 	rank := w.plan.zipf.Draw(&w.random)
-	switch {
-	case !w.plan.latest:
-		return rank
-	case rank < w.added:
+	if rank < w.added {
 		return w.addedKey(w.added - rank)
 	}
 	return w.plan.keys - 1 - (rank - w.added)

@@ -24,7 +24,8 @@ type result struct {
 	exitLag   time.Duration
 	used      usage.Usage // within the window, by all workers together
 
-	copied uint64 // records that reads have copied to the tail of the log
+	pause  time.Duration // the longest of the garbage collector within the window
+	copied uint64        // records that reads have copied to the tail of the log
 
 	logBegin, logHead, logReadOnly, logTail uint64
 }

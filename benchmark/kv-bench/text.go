@@ -103,9 +103,19 @@ func (b *bench) printCost(r *result) {
 	operations := float64(max(r.tally.total(), 1))
 	micros := func(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) / operations }
 	b.text("  CPU an operation: %.3f us (user %.3f, system %.3f)\n", micros(r.used.CPU()), micros(r.used.User), micros(r.used.System))
+	if r.phase == "run" {
+		b.text("  longest GC pause: %.3f ms\n", float64(r.pause)/float64(time.Millisecond))
+	}
 	if b.options.CopyReads {
 		b.text("  copied to the tail: %s records\n", report.N0(r.copied))
 	}
+}
+
+// printMemory writes what memory the index takes a key: all that a key costs whose record is on the device.
+func (b *bench) printMemory(t *target, p *plan) {
+	info := t.store.Info()
+	index := info.IndexBytes + info.OverflowBytes
+	b.text("[memory] index %s bytes, %.1f a key; log in memory %s bytes\n", report.N0(index), float64(index)/float64(p.keys), report.N0(info.ResidentBytes))
 }
 
 // printAggregate writes the line of a thread count.

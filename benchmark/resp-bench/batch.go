@@ -88,7 +88,7 @@ func newBatchBuilder(o *options, keys keyspace, size int) (*batchBuilder, error)
 func (g *batchBuilder) build() batch {
 	for i := range g.numbers {
 		if g.zipf != nil {
-			g.numbers[i] = g.zipf.Draw(&g.random)
+			g.numbers[i] = g.zipf.Key(&g.random)
 		} else {
 			g.numbers[i] = g.random.Below(g.keys.dbSize)
 		}

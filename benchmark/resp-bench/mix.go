@@ -55,7 +55,7 @@ func (m *mix) next() (op operation, number uint64, valueLength int) {
 		}
 	}
 	if m.zipf != nil {
-		number = m.zipf.Draw(&m.random)
+		number = m.zipf.Key(&m.random)
 	} else {
 		number = m.random.Below(m.keys.dbSize)
 	}

@@ -67,7 +67,7 @@ func (b *bench) printTotals(elapsed time.Duration, ops uint64) {
 func (b *bench) printRemarks(m *measurement) {
 	if b.options.Client == inProcType {
 		b.printf("[BytesConsumed]: %s bytes\n", report.N0(m.bytes))
-		b.printf("[BytesConsumedPerSecond]: %s GiB/sec\n", report.N2(perSecond(m.bytes, m.elapsed)/1e9))
+		b.printf("[BytesConsumedPerSecond]: %s GiB/sec\n", report.N2(perSecond(m.bytes, m.elapsed)/(1<<30)))
 	}
 	if b.options.Verify {
 		b.printVerified(m)

@@ -26,3 +26,19 @@ func TestSince(t *testing.T) {
 		t.Errorf("30 ms of work are %v of CPU", used.CPU())
 	}
 }
+
+func TestPauses(t *testing.T) {
+	p := usage.NewPauses()
+	p.Start()
+	if longest := p.Longest(); longest != 0 {
+		t.Errorf("without a collection the longest pause is %v", longest)
+	}
+	runtime.GC()
+	if longest := p.Longest(); longest <= 0 || longest > 10*time.Second {
+		t.Errorf("after a collection the longest pause is %v", longest)
+	}
+	p.Start()
+	if longest := p.Longest(); longest != 0 {
+		t.Errorf("a new stretch begins with a pause of %v", longest)
+	}
+}

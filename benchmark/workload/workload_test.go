@@ -3,6 +3,7 @@ package workload_test
 import (
 	"bytes"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/pyropedb/pyrope/benchmark/workload"
@@ -187,5 +188,46 @@ func TestDrawsAndValuesAllocateNothing(t *testing.T) {
 		workload.CheckValue(value, 1)
 	}); n != 0 {
 		t.Errorf("%v allocations a draw, want none", n)
+	}
+}
+
+func TestZipfKeysAreScatteredRanks(t *testing.T) {
+	for _, keys := range []uint64{1, 2, 3, 5, 16, 17, 1000, 1 << 16, 100_003} {
+		zipf, err := workload.NewZipf(keys, 0.99)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := make([]bool, keys)
+		for rank := range keys {
+			place := zipf.Place(rank)
+			if place >= keys || seen[place] {
+				t.Fatalf("rank %d of %d has key %d, which is out of range or taken", rank, keys, place)
+			}
+			seen[place] = true
+		}
+		ranks, places := workload.NewRandom(7, 0), workload.NewRandom(7, 0)
+		for range 1000 {
+			if want, got := zipf.Place(zipf.Draw(&ranks)), zipf.Key(&places); got != want {
+				t.Fatalf("the key is %d, want %d", got, want)
+			}
+		}
+	}
+}
+
+// TestHotKeysStayApart: the hundred most frequent keys of a million are at least a thousand apart.
+func TestHotKeysStayApart(t *testing.T) {
+	zipf, err := workload.NewZipf(1_000_000, 0.99)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var hot []uint64
+	for rank := range uint64(100) {
+		hot = append(hot, zipf.Place(rank))
+	}
+	slices.Sort(hot)
+	for i := range hot[1:] {
+		if hot[i+1]-hot[i] < 1000 {
+			t.Errorf("keys %d and %d are neighbours", hot[i], hot[i+1])
+		}
 	}
 }

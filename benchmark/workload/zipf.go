@@ -3,6 +3,7 @@ package workload
 import (
 	"fmt"
 	"math"
+	"math/bits"
 )
 
 // exactTerms is how many terms of the zeta sum are added one by one; the rest comes from the
@@ -16,6 +17,7 @@ type Zipf struct {
 	n          uint64
 	zetaN      float64
 	alpha, eta float64
+	stride     uint64  // see Place
 	secondRank float64 // 1 + 0.5^theta: below it, u*zetaN is rank 1
 }
 
@@ -30,11 +32,41 @@ func NewZipf(n uint64, theta float64) (*Zipf, error) {
 	zetaN := zeta(n, theta)
 	return &Zipf{
 		n:          n,
+		stride:     strideOf(n),
 		zetaN:      zetaN,
 		alpha:      1 / (1 - theta),
 		eta:        (1 - math.Pow(2/float64(n), 1-theta)) / (1 - zeta(2, theta)/zetaN),
 		secondRank: 1 + math.Pow(0.5, theta),
 	}, nil
+}
+
+// Key is Draw scattered over the keys: ranks that are drawn often would else be neighbours, written one after the
+// other, and share pages, sectors and cache lines, which flatters whatever keeps what is hot.
+func (z *Zipf) Key(r *Random) uint64 { return z.Place(z.Draw(r)) }
+
+// Place is the key of a rank, the same in every run: rank times stride, modulo the number of keys. The stride
+// has no divisor in common with it, so no two ranks share a key.
+func (z *Zipf) Place(rank uint64) uint64 {
+	high, low := bits.Mul64(rank, z.stride)
+	_, place := bits.Div64(high, low, z.n)
+	return place
+}
+
+// strideOf is the number nearest below n over the golden ratio that is coprime to n: multiples of it stay apart from
+// each other for as long as they can.
+func strideOf(n uint64) uint64 {
+	stride := max(uint64(float64(n)*(math.Sqrt(5)-1)/2), 1)
+	for gcd(stride, n) != 1 {
+		stride--
+	}
+	return stride
+}
+
+func gcd(a, b uint64) uint64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
 }
 
 // Draw returns a rank; 0 is the most frequent.
