@@ -110,7 +110,7 @@ func (l *Log) put(blocks []*block) (written int, err error) {
 	for len(l.done) < len(l.requests) {
 		l.done = append(l.done, nil)
 	}
-	l.queue.Submit(l.requests)
+	l.queue.SubmitAndPoll(l.requests, l.done, true)
 	for l.queue.InFlight() > 0 {
 		l.queue.Poll(l.done, true)
 	}

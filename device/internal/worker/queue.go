@@ -105,10 +105,36 @@ func (q *Queue) Poll(done []*device.Request, wait bool) int {
 	return n
 }
 
-// SubmitAndPoll does one after the other.
+// SubmitAndPoll does one after the other. Who waits for a single request carries it out itself: a worker would
+// cost two wake-ups.
 func (q *Queue) SubmitAndPoll(batch, done []*device.Request, wait bool) int {
+	if wait && len(batch) == 1 && q.inFlight == 0 && q.carryOut(batch[0]) {
+		done[0] = batch[0]
+		return 1
+	}
 	q.Submit(batch)
 	return q.Poll(done, wait)
+}
+
+// carryOut carries out a request, however long it takes, unless the pool is closed. Close waits for it.
+func (q *Queue) carryOut(r *device.Request) bool {
+	p := q.pool
+	p.mutex.Lock()
+	if p.closed || q.closed {
+		p.mutex.Unlock()
+		return false
+	}
+	p.trying++
+	p.mutex.Unlock()
+	r.Transferred, r.Err, r.Owner = 0, nil, q
+	p.move(q.mover, r)
+	p.mutex.Lock()
+	p.trying--
+	if p.closed {
+		p.wakeLocked(p.idle)
+	}
+	p.mutex.Unlock()
+	return true
 }
 
 // InFlight counts what Poll has not handed back.
