@@ -14,6 +14,7 @@ import (
 	"github.com/pyropedb/pyrope/server/certificate"
 	"github.com/pyropedb/pyrope/server/command"
 	"github.com/pyropedb/pyrope/server/config"
+	"github.com/pyropedb/pyrope/server/monitor"
 	"github.com/pyropedb/pyrope/server/network"
 	"github.com/pyropedb/pyrope/tsavorite"
 )
@@ -48,7 +49,9 @@ type Server struct {
 	certificates     *certificate.Keeper // nil without TLS
 	certificatesSeen time.Time           // when sample looked last whether they have changed; its goroutine's alone
 	limiter          limiter             // sample's alone
-	changing         sync.Mutex          // held by change
+	monitor          *monitor.Server     // nil without HTTP
+	watched          watched
+	changing         sync.Mutex // held by change
 
 	shutdown     chan struct{} // closed when a client asks for the end
 	shutdownOnce sync.Once
@@ -81,16 +84,20 @@ func New(options Options) (*Server, error) {
 	}
 	s := &Server{options: resolved, log: log, patience: closePatience, shutdown: make(chan struct{}), loaded: make(chan struct{})}
 	s.mu.clients = make(map[*Client]struct{})
-	if err := s.openCertificates(); err != nil {
+	if err := s.openMonitor(); err != nil {
 		return nil, err
 	}
+	if err := s.openCertificates(); err != nil {
+		return nil, errors.Join(err, s.closeMonitor())
+	}
 	if err := s.open(); err != nil {
-		return nil, err
+		return nil, errors.Join(err, s.closeMonitor())
 	}
 	s.handler = &handler{state: s.state, log: log}
 	s.describe(options.LogLevel)
 	s.handler.use(&s.options)
 	s.beginLoad()
+	s.watched.state.Store(s.state)
 	return s, nil
 }
 
@@ -190,6 +197,7 @@ func (s *Server) Start() error {
 	}
 	s.sampler.Add(1)
 	go s.sample()
+	s.watched.serving.Store(true)
 	return nil
 }
 
@@ -208,6 +216,10 @@ func (s *Server) sample() {
 		case now := <-ticker.C:
 			s.state.Sample(now)
 			s.enforce(now)
+			if s.monitor != nil {
+				metrics := s.state.Metrics()
+				s.watched.look(&metrics)
+			}
 			s.refreshCertificates(now)
 			switch cause := s.store.Info().FlushError; {
 			case cause != "" && refused == "":
@@ -283,6 +295,7 @@ func (s *Server) Close() error {
 	s.mu.clients = nil
 	s.mu.Unlock()
 
+	s.watched.serving.Store(false)
 	close(s.state.Server.Closing)
 	defer time.AfterFunc(s.patience, s.state.Server.EndNow).Stop()
 	var errs []error
@@ -290,7 +303,8 @@ func (s *Server) Close() error {
 		errs = append(errs, listening.Close())
 	}
 	s.sampler.Wait()
-	<-s.loaded // it gives up when Closing is closed
+	<-s.loaded                            // it gives up when Closing is closed
+	errs = append(errs, s.closeMonitor()) // before the store: it reads figures
 	for client := range clients {
 		client.free()
 	}

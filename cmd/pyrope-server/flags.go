@@ -86,7 +86,7 @@ func parseOver(values map[string]string, arguments []string, stdout, stderr io.W
 		kong.ConfigureHelp(kong.HelpOptions{WrapUpperBound: 110}),
 		kong.ExplicitGroups([]kong.Group{
 			{Key: "Network", Title: "Network"}, {Key: "TLS", Title: "TLS"}, {Key: "Memory", Title: "Memory"},
-			{Key: "Storage", Title: "Storage tier"}, {Key: "Durability", Title: "Durability"}, {Key: "Files", Title: "Config file"}, {Key: "Log", Title: "Log"},
+			{Key: "Storage", Title: "Storage tier"}, {Key: "Durability", Title: "Durability"}, {Key: "HTTP", Title: "HTTP"}, {Key: "Files", Title: "Config file"}, {Key: "Log", Title: "Log"},
 		}),
 		kong.Resolvers(resolver(values)),
 	)

@@ -31,6 +31,13 @@ func (e *errorCounts) note(text string) {
 	}
 }
 
+// count returns how many error replies there were of a code.
+func (e *errorCounts) count(code string) uint64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.byCode[code]
+}
+
 // reset forgets all counts.
 func (e *errorCounts) reset() {
 	e.mu.Lock()

@@ -68,6 +68,20 @@ func (o Options) addressesAt(port int) []string {
 	return addresses
 }
 
+// HTTPAddress returns the host:port to answer HTTP on; empty for none.
+func (o Options) HTTPAddress() string {
+	host := strings.Trim(o.HTTPBind, "[]")
+	switch {
+	case !o.HTTPPort.Given:
+		return ""
+	case host == "":
+		host = "127.0.0.1"
+	case host == "*":
+		host = ""
+	}
+	return hostPort(host, o.HTTPPort.Value)
+}
+
 // Hosts returns the hosts to listen on, separated by blanks, as CONFIG GET bind shows them.
 func (o Options) Hosts() string {
 	var hosts []string

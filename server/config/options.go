@@ -1,8 +1,8 @@
 // Package config holds the options of the server: what each means, how its text is read from a
 // command line or a file, and which values go together.
 //
-//	defaults  <  config file  <  command line        each layer overrides the one to its left
-//	        \         |          /
+//	defaults  <  config file  <  environment  <  command line        each overrides the one to its left
+//	        \         |              |          /
 //	         Options (zero = not given) --Resolve--> Options (complete, checked) + notes for the log
 //
 // The `name` tag of a field is its name everywhere: on the command line (where package main gives
@@ -134,6 +134,11 @@ type Options struct {
 	CommitPage Size `name:"aof-page-size" group:"Durability" help:"Longest write to the append-only file, a power of two from 4k to 64m (1m)."`
 	// CommitLimit is the size of the append-only file above which it is shortened by a checkpoint. 0 is no limit.
 	CommitLimit Size `name:"aof-size-limit" group:"Durability" help:"Size of the append-only file above which a checkpoint shortens it (no limit)."`
+
+	// HTTPPort answers /metrics, /healthz, /readyz and a page. A given 0 takes a free port. Not given is none.
+	HTTPPort Number `name:"http-port" min:"0" max:"65535" group:"HTTP" help:"HTTP port for /metrics, /healthz, /readyz and a page of figures (none)."`
+	// HTTPBind is the address of HTTPPort. Empty is loopback; "*" is every address.
+	HTTPBind string `name:"http-bind" group:"HTTP" help:"Address of --http-port, * for every one (127.0.0.1)."`
 
 	// LoggerLevel is the least level that is logged. Default is Information.
 	LoggerLevel Level `name:"logger-level" aliases:"loglevel" group:"Log" help:"Trace, Debug, Information, Warning, Error, Critical or None (Information)."`

@@ -80,6 +80,9 @@ func (o Options) withDefaults(machine Size) (Options, []string) {
 	if o.StorageTier.IsOn() && o.Policy == AllKeysLRU {
 		note("--maxmemory-policy %s is ignored: with --storage-tier cold records go to the device", o.Policy)
 	}
+	if o.HTTPBind != "" && !o.HTTPPort.Given {
+		note("--http-bind %s is ignored without --http-port", o.HTTPBind)
+	}
 	if !o.StorageTier.IsOn() && o.DeviceType != device.Default {
 		note("--device-type %s is ignored without --storage-tier", o.DeviceType)
 	}

@@ -231,6 +231,17 @@ func TestTLSAddresses(t *testing.T) {
 	check(config.Options{TLS: config.On, TLSPort: 6}, "127.0.0.1:6")
 }
 
+func TestHTTPAddress(t *testing.T) {
+	for want, o := range map[string]config.Options{
+		"": {HTTPBind: "*"}, "127.0.0.1:0": {HTTPPort: config.Given(0)}, ":9121": {HTTPPort: config.Given(9121), HTTPBind: "*"},
+		"[::1]:80": {HTTPPort: config.Given(80), HTTPBind: "::1"},
+	} {
+		if got := o.HTTPAddress(); got != want {
+			t.Errorf("%+v: %q, want %q", o, got, want)
+		}
+	}
+}
+
 // TestRangesFitTheLayersBelow compares the bounds in the tags with those of whoever uses the numbers.
 func TestRangesFitTheLayersBelow(t *testing.T) {
 	for name, want := range map[string]int64{
