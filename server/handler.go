@@ -17,8 +17,8 @@ type handler struct {
 	state *command.State
 	log   *slog.Logger
 
-	maxBulk         atomic.Int64 // see use
-	outputHardBytes atomic.Int64
+	maxBulk atomic.Int64 // see use
+	limits  atomic.Pointer[config.OutputLimits]
 
 	inputDisconnections, outputDisconnections atomic.Uint64 // connections that ended because of their buffers
 
@@ -76,7 +76,7 @@ func isLocal(remote string) bool {
 // use takes what connections need of the options; it is called again when they change.
 func (h *handler) use(o *config.Options) {
 	h.maxBulk.Store(int64(o.MaxBulk))
-	h.outputHardBytes.Store(int64(o.OutputLimits.Normal.Hard))
+	h.limits.Store(&o.OutputLimits)
 }
 
 // introduce makes a connection a client that commands know.
@@ -193,7 +193,7 @@ func (w *worker) Serve(c *network.Conn, input []byte) (consumed int) {
 	}
 	client.EndWait()
 	w.client = nil
-	c.OutputHardBytes = int(w.handler.outputHardBytes.Load())
+	c.OutputHardBytes = int(outputLimit(w.handler.limits.Load(), client).Hard)
 	if client.NeedsAuth {
 		c.OutputHardBytes = strangerOutputBytes
 	}

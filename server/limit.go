@@ -24,7 +24,7 @@ func (s *Server) enforce(now time.Time) {
 	options := s.state.Server.Current()
 	idle := time.Duration(options.Timeout) * time.Second
 	limits := &options.OutputLimits
-	if idle == 0 && limits.Normal.Soft == 0 && len(s.limiter.overSoft) == 0 {
+	if idle == 0 && limits.Normal.Soft == 0 && limits.PubSub.Soft == 0 && len(s.limiter.overSoft) == 0 {
 		return
 	}
 	over := make(map[*command.Client]time.Time)
@@ -32,7 +32,7 @@ func (s *Server) enforce(now time.Time) {
 		if client.Address == inProcess {
 			return // its owner ends it
 		}
-		if since := client.IdleSince(); idle > 0 && !since.IsZero() && now.Sub(since) > idle {
+		if since := client.IdleSince(); idle > 0 && !client.IsListener() && !since.IsZero() && now.Sub(since) > idle {
 			s.log.Debug("closing an idle connection", "client", client.Address)
 			client.Transport.Kill()
 			return

@@ -97,6 +97,25 @@ func TestOutputLimits(t *testing.T) {
 	}
 }
 
+// TestSubscriberThatDoesNotRead is dropped at the hard limit of its class, and its publisher is served.
+func TestSubscriberThatDoesNotRead(t *testing.T) {
+	s := start(t, small())
+	c := dial(t, s)
+	if reply, err := c.Do("CONFIG", "SET", "client-output-buffer-limit", "pubsub 1mb 0 0", "timeout", "1"); err != nil || string(reply.Text) != "OK" {
+		t.Fatalf("CONFIG SET: %v, %v", reply, err)
+	}
+	frozen, patient := dial(t, s), dial(t, s)
+	check(t, frozen, "SUBSCRIBE a", `["subscribe" "a" :1]`)
+	check(t, patient, "SUBSCRIBE b", `["subscribe" "b" :1]`)
+	message := strings.Repeat("x", 100_000)
+	eventually(t, "the subscriber to be dropped", func() bool {
+		reply, err := c.Do("PUBLISH", "a", message)
+		return err == nil && servertest.Notation(reply) == ":0"
+	})
+	time.Sleep(2500 * time.Millisecond) // longer than an idle connection may be, which a subscriber is not
+	check(t, dial(t, s), "PUBLISH b x", ":1")
+}
+
 func TestQueryBufferLimit(t *testing.T) {
 	s := start(t, small())
 	c := dial(t, s)

@@ -68,9 +68,9 @@ const (
 func (k clientKind) has(c *Client) bool {
 	switch k {
 	case normalClient:
-		return !c.isListener()
+		return !c.IsListener()
 	case listenerClient:
-		return c.isListener()
+		return c.IsListener()
 	}
 	return k == anyClient
 }
@@ -130,7 +130,7 @@ func (c *Client) flags() string {
 	if c.noTouch.Load() {
 		flags += "T"
 	}
-	if c.isListener() {
+	if c.IsListener() {
 		flags += "P"
 	}
 	if flags == "" {

@@ -69,7 +69,7 @@ func (c *Client) SetProtocol(version resp.Version) {
 // restrict finds out whether each command has to be looked at before it is carried out, so that runs of plain
 // ones are not gathered. It follows every change of what it looks at.
 func (c *Client) restrict() {
-	c.restricted = c.NeedsAuth || c.isListener() && c.Protocol() == resp.RESP2
+	c.restricted = c.NeedsAuth || c.IsListener() && c.Protocol() == resp.RESP2
 }
 
 // Commands is the number of commands executed for the connection. Any goroutine.

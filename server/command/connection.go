@@ -42,7 +42,7 @@ var connectionCommands = []Command{
 
 // ping is PING [message].
 func ping(c *Context) {
-	listens := c.Client.isListener() && c.Client.Protocol() == resp.RESP2
+	listens := c.Client.IsListener() && c.Client.Protocol() == resp.RESP2
 	switch {
 	case len(c.Args) > 2:
 		c.errorf(errWrongArity, "ping")

@@ -14,8 +14,8 @@ type subscriptions struct {
 	count atomic.Int32
 }
 
-// isListener tells whether the client is subscribed to anything. Any goroutine.
-func (c *Client) isListener() bool {
+// IsListener tells whether the client is subscribed to anything. Any goroutine.
+func (c *Client) IsListener() bool {
 	for space := range c.subscriptions {
 		if c.subscriptions[space].count.Load() > 0 {
 			return true
@@ -27,7 +27,7 @@ func (c *Client) isListener() bool {
 // mayCall tells whether a client in RESP2 that is subscribed may call a command: in RESP2 nothing tells a message from
 // a reply, so that only few are allowed.
 func (c *Client) mayCall(d *Command) bool {
-	if !c.isListener() || c.Protocol() != resp.RESP2 {
+	if !c.IsListener() || c.Protocol() != resp.RESP2 {
 		return true
 	}
 	switch d.Name {
@@ -89,28 +89,23 @@ func (s *State) publish(publisher *Context, space pubsub.Space, channel, payload
 	})
 }
 
-// The bounds on what may wait for a subscriber, Redis's defaults for the class pubsub.
-const (
-	listenerHardBytes = 32 << 20
-	listenerSoftBytes = 8 << 20 // and not for longer than this:
-	listenerPatience  = 60 * time.Second
-)
-
-// push sends data to a client that listens, and drops one that does not keep up. Any goroutine.
+// push sends data to a client that listens, and drops one that does not keep up: the class pubsub of
+// client-output-buffer-limit. Any goroutine.
 func (c *Client) push(s *State, data []byte) {
 	if c.Transport == nil {
 		return
 	}
-	taken := c.Transport.Push(data, listenerHardBytes)
+	limit := s.Server.Current().OutputLimits.WithDefaults().PubSub
+	taken := c.Transport.Push(data, int(limit.Hard))
 	switch waiting := c.Transport.OutputBytes(); {
-	case taken && waiting <= listenerSoftBytes:
+	case taken && (limit.Soft == 0 || waiting <= int(limit.Soft)):
 		if c.crowdedSince.Load() != 0 {
 			c.crowdedSince.Store(0)
 		}
 		return
 	case taken && c.crowdedSince.CompareAndSwap(0, monotonic()):
 		return
-	case taken && monotonic()-c.crowdedSince.Load() < int64(listenerPatience):
+	case taken && monotonic()-c.crowdedSince.Load() < int64(limit.SoftSeconds)*int64(time.Second):
 		return
 	}
 	if !c.Transport.Killed() {

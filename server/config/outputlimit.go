@@ -78,8 +78,8 @@ func (l OutputLimits) String() string {
 	return text("normal", l.Normal) + " " + text("slave", l.Replica) + " " + text("pubsub", l.PubSub)
 }
 
-// withDefaults fills in the classes that are not given.
-func (l OutputLimits) withDefaults() OutputLimits {
+// WithDefaults fills in the classes that are not given.
+func (l OutputLimits) WithDefaults() OutputLimits {
 	for _, class := range []struct {
 		limit    *OutputLimit
 		ordinary OutputLimit

@@ -120,7 +120,7 @@ func (o Options) withPlainDefaults() Options {
 	setDefault(&o.ProtectedMode, On)
 	setDefault(&o.ScatterGather, On)
 	setDefault(&o.TCPKeepAlive, Given(300))
-	o.OutputLimits = o.OutputLimits.withDefaults()
+	o.OutputLimits = o.OutputLimits.WithDefaults()
 	setDefault(&o.QueryBufferLimit, 1<<30)
 	setDefault(&o.MaxBulk, 512<<20)
 	setDefault(&o.TLS, Off)
