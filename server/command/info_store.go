@@ -30,6 +30,8 @@ func infoStore(s *State, w *infoWriter) {
 	} {
 		w.line(field.name, field.value)
 	}
+	w.line("large_strings_reaped", s.large.reaper.reaped.Load())
+	w.line("chunks_reaped", s.large.reaper.deleted.Load())
 	w.line("mutable_percent", options.MutablePercent)
 	w.line("storage_tier", yesNo(options.StorageTier.IsOn()))
 	kind := s.Server.Device.Kind

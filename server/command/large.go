@@ -43,7 +43,7 @@ const (
 	chunkKeyBytes   = 12
 	ownerBytes      = 4 // of the owner record's value, in front of the key
 
-	largestChunkBytes = 64 << 10
+	largestChunkBytes = 32 << 10 // what one read from the device brings at most when it does not know better
 	largestSmallBytes = 256 << 10
 	// chunkSlackBytes is what a chunk is shorter than a power of two, so that header and key fit too.
 	chunkSlackBytes = 64

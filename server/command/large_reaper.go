@@ -182,7 +182,7 @@ func (s *State) whose(session *tsavorite.Session, o orphan) (w ownership, status
 
 // sweepPause is the least time between two sweeps, and sweepShare how many times longer than the sweep before it is.
 const (
-	sweepPause = 10 * time.Second
+	sweepPause = time.Minute
 	sweepShare = 20
 )
 
