@@ -119,7 +119,7 @@ func (w *writer) reserveEntry(valueBytes int) (status Status, retry bool) {
 	s := w.session
 	bytes := len(w.key.Bytes) + valueBytes
 	if s.tryReserve(bytes) {
-		w.entry, w.entryBytes = true, bytes
+		w.entry, s.entryBytes = true, bytes
 		return Found, false
 	}
 	w.end()
@@ -127,9 +127,17 @@ func (w *writer) reserveEntry(valueBytes int) (status Status, retry bool) {
 	return status, status == Found
 }
 
+// cancelEntry gives the room back that was set aside.
+func (w *writer) cancelEntry() {
+	w.session.journal.Cancel(w.session.entryBytes)
+	w.entry = false
+}
+
 // journalSet enters that the key has this value now.
 func (w *writer) journalSet(value []byte, m Metadata) {
-	w.journal(Entry{Effect: EffectSet, Metadata: m, Length: len(value), Value: value})
+	e := &w.session.entry
+	e.Effect, e.Metadata, e.Length, e.Offset, e.Value = EffectSet, m, len(value), 0, value
+	w.enterEntry()
 }
 
 // journalWrite enters that the key has this value now, of which with patch only these bytes are new.
@@ -138,15 +146,22 @@ func (w *writer) journalWrite(value []byte, m Metadata, from, until int, patch b
 		w.journalSet(value, m)
 		return
 	}
-	w.journal(Entry{Effect: EffectPatch, Metadata: m, Length: len(value), Offset: from, Value: value[from:until]})
+	e := &w.session.entry
+	e.Effect, e.Metadata, e.Length, e.Offset, e.Value = EffectPatch, m, len(value), from, value[from:until]
+	w.enterEntry()
 }
 
-// journal uses the room that was set aside.
-func (w *writer) journal(entry Entry) {
+// journalDelete enters that the key is gone.
+func (w *writer) journalDelete() {
+	w.session.entry = Entry{Effect: EffectDelete}
+	w.enterEntry()
+}
+
+// enterEntry uses the room that was set aside for the session's entry, which lacks only key and version.
+func (w *writer) enterEntry() {
 	s := w.session
-	entry.Version, entry.Key = w.state.version(), w.key
-	s.entry = entry
-	s.append(w.entryBytes)
+	s.entry.Version, s.entry.Key = w.state.version(), w.key
+	s.append(s.entryBytes)
 	w.entry = false
 }
 

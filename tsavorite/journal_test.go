@@ -87,6 +87,13 @@ func (j *memoryJournal) fail(err error) {
 	j.room.Broadcast()
 }
 
+// position is behind the last entry.
+func (j *memoryJournal) position() uint64 {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return uint64(len(j.entries))
+}
+
 // since returns the entries from a position on.
 func (j *memoryJournal) since(position uint64) []tsavorite.Entry {
 	j.mu.Lock()
@@ -235,7 +242,7 @@ func TestJournalReplaysToTheSameState(t *testing.T) {
 			}()
 			var writers sync.WaitGroup
 			for w := range 4 {
-				writers.Go(func() { writeJournaled(t, store, uint64(w)) })
+				writers.Go(func() { writeJournaled(t, store, uint64(w), 1500) })
 			}
 			writers.Wait()
 			close(stop)
@@ -255,11 +262,11 @@ func TestJournalReplaysToTheSameState(t *testing.T) {
 	}
 }
 
-func writeJournaled(t *testing.T, store *tsavorite.Store, seed uint64) {
+func writeJournaled(t *testing.T, store *tsavorite.Store, seed uint64, steps int) {
 	random := rand.New(rand.NewPCG(seed, 9))
 	s := openSession(t, store)
 	defer s.Close()
-	for range 1500 {
+	for range steps {
 		s.Enter()
 		if random.IntN(8) == 0 {
 			keys := []tsavorite.Key{key("p%d", random.IntN(40)), key("p%d", random.IntN(40))}

@@ -32,12 +32,13 @@ type Session struct {
 	counters  counters
 	published publishedCounters
 
-	journal   Journal // nil is none
-	replays   bool    // made by NewReplaySession
-	entry     Entry   // scratch
-	journaled uint64  // position behind the last entry
-	unit      unit
-	patch     patcher
+	journal    Journal // nil is none
+	replays    bool    // made by NewReplaySession
+	entry      Entry   // scratch
+	entryBytes int     // reserved for the entry of the write under way
+	journaled  uint64  // position behind the last entry
+	unit       unit
+	patch      patcher
 
 	pending pendingReads
 	batch   batch

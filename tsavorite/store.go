@@ -3,6 +3,7 @@ package tsavorite
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -28,10 +29,16 @@ type Store struct {
 	index   *index.Index
 	log     *hlog.Log
 
-	state     atomic.Uint64 // a storeState; stored by the checkpoint under way
-	unitGate  sync.RWMutex  // units hold it shared; the cut of a checkpoint takes it alone
-	units     atomic.Uint64 // the number of the last unit in the journal; begins anywhere, so that no two runs use the same
-	replaying atomic.Int64  // replay sessions that are open
+	state      atomic.Uint64 // a storeState; stored by the checkpoint under way
+	cutAddress atomic.Uint64 // of the checkpoint under way; stored before state becomes frozen
+	replaying  atomic.Int64  // replay sessions that are open
+	_          [64]byte      // what follows changes more often
+
+	unitGate sync.RWMutex  // units hold it shared; the cut of a checkpoint takes it alone
+	units    atomic.Uint64 // the number of the last unit in the journal; begins anywhere, so that no two runs use the same
+
+	checkpoints checkpointing
+	doubling    sync.Mutex // held while the index doubles, and while it is copied
 
 	cursors issuedCursors
 
@@ -55,7 +62,22 @@ func Open(o Options) (*Store, error) {
 		return nil, err
 	}
 	o = o.withDefaults()
+	x, err := index.New(o.IndexBytes)
+	if err != nil {
+		return nil, fmt.Errorf("tsavorite: %w", err)
+	}
+	s, err := newStore(o, x, nil)
+	if err != nil {
+		return nil, err
+	}
+	s.start()
+	return s, nil
+}
+
+// newStore returns a store that is not started yet: an index, which it owns from now on, and a log. o has its defaults.
+func newStore(o Options, x *index.Index, restore *hlog.Restore) (*Store, error) {
 	s := &Store{
+		index:   x,
 		options: o, epochs: epoch.New(), sessions: map[*Session]struct{}{}, dropped: map[uint32]uint64{},
 		cursors: issuedCursors{addresses: map[record.Address]struct{}{}},
 		grow:    make(chan struct{}, 1), compact: make(chan struct{}, 1), stop: make(chan struct{}),
@@ -63,27 +85,30 @@ func Open(o Options) (*Store, error) {
 	s.state.Store(firstVersion << 1)
 	s.units.Store(rand.Uint64() >> 8)
 	var err error
-	if s.index, err = index.New(o.IndexBytes); err != nil {
-		return nil, fmt.Errorf("tsavorite: %w", err)
-	}
 	s.log, err = hlog.New(hlog.Config{
 		PageBytes: o.PageBytes, MemoryBytes: o.MemoryBytes, MutablePercent: o.MutablePercent,
 		Device: o.Device, EvictOldest: o.EvictOldest, Epochs: s.epochs,
-		Compact: func() { wake(s.compact) },
+		Compact: func() { wake(s.compact) }, Restore: restore,
 	})
 	if err != nil {
 		s.index.Close()
 		return nil, fmt.Errorf("tsavorite: %w", err)
 	}
+	return s, nil
+}
+
+// start starts what works in the background.
+func (s *Store) start() {
 	s.background.Go(s.runGrower)
 	if s.compacts() {
 		s.background.Go(s.runCompactor)
 	}
-	return s, nil
 }
 
-// Close stops the store and frees its memory. Every session must have been closed.
+// Close stops the store and frees its memory. Every session must have been closed. It waits for a checkpoint under way.
 func (s *Store) Close() error {
+	s.checkpoints.running.Lock()
+	defer s.checkpoints.running.Unlock()
 	s.mu.Lock()
 	open := len(s.sessions)
 	s.mu.Unlock()
@@ -100,6 +125,8 @@ func (s *Store) Close() error {
 // Truncate drops every record, whatever its namespace, in one step: each write is either before it and
 // gone, or after it and computed from nothing that was there.
 func (s *Store) Truncate() error {
+	s.unitGate.RLock()
+	defer s.unitGate.RUnlock()
 	s.log.Truncate()
 	return nil
 }
@@ -145,6 +172,13 @@ func (s *Store) noteReleased(r record.Record) {
 // a device that keeps nothing.
 func (s *Store) HasEvicted() bool { return s.log.HasEvicted() }
 
+// droppedTails returns what DropNamespace has named, and when.
+func (s *Store) droppedTails() map[uint32]uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.dropped)
+}
+
 // droppedNamespaces returns the namespaces whose records compaction may still meet.
 func (s *Store) droppedNamespaces() map[uint32]bool {
 	s.mu.Lock()
@@ -169,7 +203,10 @@ func (s *Store) runGrower() {
 		case <-s.grow:
 		}
 		for s.index.Crowded() && s.index.CanDouble(s.options.IndexMaxBytes) {
-			if s.index.Double(s.log.Begin, s.epochs.Bump, s.stop) != nil {
+			s.doubling.Lock()
+			err := s.index.Double(s.log.Begin, s.epochs.Bump, s.stop)
+			s.doubling.Unlock()
+			if err != nil {
 				break // no memory, or the store is closing: the present table still serves
 			}
 		}

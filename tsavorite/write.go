@@ -16,8 +16,7 @@ type writer struct {
 	state      storeState // of the store, loaded under the latch
 	claimed    bool       // slot is a claim of this attempt (I3 of package index)
 	compacting bool       // may use the log's reserve
-	entry      bool       // room for an entry in the journal is set aside: entryBytes
-	entryBytes int
+	entry      bool       // room for an entry in the journal is set aside: the session's entryBytes
 }
 
 // start latches the key and looks it up.
@@ -33,8 +32,7 @@ func (w *writer) start(s *Session, hash uint64, key Key) {
 // end gives the latch back, and the room in the journal if it was not used.
 func (w *writer) end() {
 	if w.entry {
-		w.session.journal.Cancel(w.entryBytes)
-		w.entry = false
+		w.cancelEntry()
 	}
 	w.session.unlatchExclusive(w.table, w.bucket, w.hash)
 }
@@ -49,9 +47,13 @@ func (w *writer) release() {
 	}
 }
 
-// isMutable reports whether the record in memory may be changed in place.
+// isMutable reports whether the record in memory may be changed in place. While a checkpoint saves the records
+// of the version before, those are not.
 func (w *writer) isMutable() bool {
-	return !w.record.IsNone() && w.address >= w.session.log.ReadOnly()
+	if w.record.IsNone() || w.address < w.session.log.ReadOnly() {
+		return false
+	}
+	return !w.state.isFrozen() || w.session.store.isAfterCut(w.address, w.record, w.state.version())
 }
 
 // fits reports whether value and metadata find their place in the mutable record. A dead record does not come
@@ -78,7 +80,7 @@ func (w *writer) setInPlace(length int, m Metadata) []byte {
 func (w *writer) layout(capacity int, m Metadata) record.Layout {
 	return record.Layout{
 		Namespace: w.key.Namespace, Key: w.key.Bytes, Capacity: capacity,
-		HasDeadline: m.Deadline != 0, HasEtag: m.Etag != 0,
+		HasDeadline: m.Deadline != 0, HasEtag: m.Etag != 0, Odd: w.state.version()&1 != 0,
 	}
 }
 
@@ -136,7 +138,7 @@ func (w *writer) reserve(layout record.Layout, length int, m Metadata) (target r
 	target.SetKind(uint8(m.Kind))
 	target.SetDeadlineAndEtag(m.Deadline, m.Etag)
 	if !w.session.log.StillBegins(w.found.begin) {
-		target.Publish(0, true) // in no chain; scans step over it
+		target.PublishVoid()
 		return target, 0, true
 	}
 	return target, at, false
@@ -273,7 +275,7 @@ func (w *writer) remove() (status Status, retry bool) {
 		w.publish(target, at, true)
 	}
 	if w.entry {
-		w.journal(Entry{Effect: EffectDelete})
+		w.journalDelete()
 	}
 	w.end()
 	return Found, false

@@ -55,6 +55,8 @@ type Config struct {
 	Device                 device.Device // nil: memory only
 	EvictOldest            bool          // without a device: drop the oldest page instead of running full
 	Epochs                 *epoch.Table
+	// Restore is where a recovered log stands; nil is an empty one.
+	Restore *Restore
 	// Compact wakes the goroutine that compacts a log without a device when it has run full. It is
 	// not called with EvictOldest.
 	Compact func()
@@ -78,6 +80,12 @@ type Log struct {
 	begin, head, readOnly                   atomic.Uint64
 	closedUntil, safeHead, flushedUntil     atomic.Uint64
 	safeReadOnly, deviceBegin, flushedBytes atomic.Uint64
+
+	holdMu sync.Mutex    // held where hold is set, and where begin moves because memory is short
+	hold   atomic.Uint64 // what lies at or above it is kept whatever begin says: a checkpoint needs it
+
+	deviceHold atomic.Uint64 // what lies at or above it stays on the device: a published checkpoint needs it
+	sums       pageSums      // of what was flushed
 
 	truncateMu sync.Mutex // held by Truncate
 	truncating atomic.Bool
@@ -133,6 +141,11 @@ func New(c Config) (*Log, error) {
 		l.compact, l.reserve = c.Compact, c.PageBytes
 	}
 	l.limit.Store(c.MemoryBytes - l.reserve)
+	l.hold.Store(noHold)
+	l.deviceHold.Store(noHold)
+	if c.Restore != nil {
+		l.restore(c.Restore)
+	}
 	if c.Device != nil {
 		l.dropsEvicted = c.Device.Info().Kind == "null"
 		if l.queue, err = c.Device.NewQueue(); err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/pyropedb/pyrope/device"
 	"github.com/pyropedb/pyrope/device/aligned"
+	"github.com/pyropedb/pyrope/tsavorite/internal/checkpoint"
 	"github.com/pyropedb/pyrope/tsavorite/internal/invariant"
 )
 
@@ -47,8 +48,8 @@ func (l *Log) turn() bool {
 	return flushed || recycled
 }
 
-// deadUntil is the start of the page that holds begin: the pages below are dropped, not flushed.
-func (l *Log) deadUntil() uint64 { return l.begin.Load() &^ l.pageMask }
+// deadUntil is the start of the page that holds begin, or of what is held: the pages below are dropped, not flushed.
+func (l *Log) deadUntil() uint64 { return min(l.begin.Load(), l.hold.Load()) &^ l.pageMask }
 
 func (l *Log) shiftReadOnly(tailPage uint64) {
 	target := l.deadUntil()
@@ -87,7 +88,7 @@ func (l *Log) flushPage() bool {
 			dead = until
 		}
 		l.setError(nil) // what could not be written is not needed any more
-		return advance(&l.flushedUntil, dead)
+		return l.advanceFlushed(dead)
 	}
 	if err := l.write(from, from+l.pageBytes); err != nil {
 		l.setError(fmt.Errorf("cannot flush the log's page at address %d: %w", from, err))
@@ -96,7 +97,15 @@ func (l *Log) flushPage() bool {
 	}
 	l.setError(nil)
 	l.flushedBytes.Add(l.pageBytes)
-	return advance(&l.flushedUntil, from+l.pageBytes)
+	return l.advanceFlushed(from + l.pageBytes)
+}
+
+// advanceFlushed raises flushed-until and tells those who wait for it.
+func (l *Log) advanceFlushed(to uint64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.room.Broadcast()
+	return advance(&l.flushedUntil, to)
 }
 
 func (l *Log) makeRequests() {
@@ -115,6 +124,8 @@ func (l *Log) write(from, until uint64) error {
 		at := w.Address & l.ringMask
 		w.Buffer = l.memory[at : at+size : at+size]
 	}
+	at := from & l.ringMask
+	l.sums.put(from/l.pageBytes, checkpoint.Checksum(l.memory[at:at+l.pageBytes]))
 	l.queue.Submit(l.writes)
 	var failed error
 	for l.queue.InFlight() > 0 {
@@ -150,9 +161,14 @@ func (l *Log) Err() error {
 }
 
 func (l *Log) shiftHead(tailPage uint64) {
+	l.holdMu.Lock()
+	defer l.holdMu.Unlock()
 	target := l.deadUntil()
 	if !l.neverReadOnly || l.dropsEvicted {
 		target = max(target, l.evictTarget(tailPage))
+	}
+	if l.dropsEvicted {
+		target = min(target, l.hold.Load())
 	}
 	target = min(target, l.flushedUntil.Load())
 	if target <= l.head.Load() {
@@ -193,7 +209,7 @@ func (l *Log) recycle() bool {
 
 // truncateDevice drops what lies below begin from the device, a page or more at a time.
 func (l *Log) truncateDevice() {
-	dead := min(l.deadUntil(), l.flushedUntil.Load())
+	dead := min(l.deadUntil(), l.flushedUntil.Load(), l.deviceHold.Load()&^l.pageMask)
 	if l.device == nil || dead <= l.deviceBegin.Load() {
 		return
 	}

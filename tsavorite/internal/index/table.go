@@ -107,8 +107,12 @@ func (t *Table) chained(b *Bucket) *Bucket {
 	if number == 0 {
 		return nil
 	}
-	chunk := t.overflow[(number-1)>>overflowChunkBits].Load()
-	return (*Bucket)(unsafe.Add(chunk.base, ((number-1)&(overflowChunkBuckets-1))*bucketBytes))
+	return t.overflow[(number-1)>>overflowChunkBits].Load().bucket(number)
+}
+
+// bucket is the overflow bucket of a number, which must lie in this chunk.
+func (c *overflowChunk) bucket(number uint64) *Bucket {
+	return (*Bucket)(unsafe.Add(c.base, ((number-1)&(overflowChunkBuckets-1))*bucketBytes))
 }
 
 // addChained appends a fresh bucket to a chain that is latched exclusively, or that nobody else

@@ -1,8 +1,8 @@
 // Package record lays out one record of the log.
 //
 //	offset
-//	0    info      63    62..51    50       49         48       47                           0
-//	               [valid| unused | etag | deadline | tombstone |       previous address       ]
+//	0    info      63    62..53   52      51      50       49         48       47             0
+//	               [valid| unused | void | odd | etag | deadline | tombstone | previous address ]
 //	8    identity  63      56 55          32 31                         0
 //	               [   kind  |  key length  |         namespace          ]
 //	16   lengths   63               32 31                               0
@@ -11,6 +11,9 @@
 //	     etag      8 bytes, only with the etag bit
 //	     key       key length bytes, padded to 8
 //	     value     value capacity bytes, a multiple of 8; what lies beyond value length is slack
+//
+// odd is the lowest bit of the store's version when the record was written: while a checkpoint is taken it tells the
+// records of its version from those of the next. A void record is in no chain and stands for nothing.
 //
 // Invariants:
 //
@@ -49,6 +52,8 @@ const (
 	tombstoneBit = 1 << 48
 	deadlineBit  = 1 << 49
 	etagBit      = 1 << 50
+	oddBit       = 1 << 51
+	voidBit      = 1 << 52
 	validBit     = 1 << 63
 )
 
@@ -81,6 +86,12 @@ func (r Record) Previous() Address { return Address(r.info() & AddressMask) }
 
 // IsTombstone reports whether the record says that its key is gone.
 func (r Record) IsTombstone() bool { return r.info()&tombstoneBit != 0 }
+
+// IsOdd reports whether the record was written in a version with an odd number.
+func (r Record) IsOdd() bool { return r.info()&oddBit != 0 }
+
+// IsVoid reports whether the record is in no chain.
+func (r Record) IsVoid() bool { return r.info()&voidBit != 0 }
 
 // SetTombstone marks the record dead or alive, in place.
 func (r Record) SetTombstone(dead bool) {
@@ -283,6 +294,7 @@ type Layout struct {
 	Capacity    int // of the value, a multiple of 8
 	HasDeadline bool
 	HasEtag     bool
+	Odd         bool // the version is
 }
 
 // Size is the length of a record of this layout, in bytes.
@@ -307,6 +319,9 @@ func (r Record) Init(l Layout, valueLength int) {
 	if l.HasEtag {
 		info |= etagBit
 	}
+	if l.Odd {
+		info |= oddBit
+	}
 	release.Store(r.word(0), info)
 	*r.word(8) = uint64(l.Namespace) | uint64(len(l.Key))<<32
 	*r.word(16) = uint64(valueLength) | uint64(l.Capacity)<<32
@@ -320,6 +335,20 @@ func (r Record) Publish(previous Address, tombstone bool) {
 		info |= tombstoneBit
 	}
 	release.Store(r.word(0), info)
+}
+
+// PublishVoid makes the record one that scans step over and recovery leaves out.
+func (r Record) PublishVoid() {
+	release.Store(r.word(0), r.info()|validBit|tombstoneBit|voidBit)
+}
+
+// CopyVoid writes the header of a void record of the same size to b, whose other bytes stay as they are. It reads
+// nothing of r that may be changing.
+func (r Record) CopyVoid(b []byte) {
+	void := InBuffer(b)
+	*void.word(0) = r.info()&(deadlineBit|etagBit|oddBit) | validBit | tombstoneBit | voidBit
+	*void.word(8) = r.identity() & (1<<56 - 1)
+	*void.word(16) = r.lengths() >> 32 << 32
 }
 
 // CheckBuffer looks at a record that starts at b[0] and of which only len(b) bytes are there. It

@@ -1,0 +1,364 @@
+package tsavorite
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/pyropedb/pyrope/device"
+	"github.com/pyropedb/pyrope/device/aligned"
+	"github.com/pyropedb/pyrope/tsavorite/internal/checkpoint"
+	"github.com/pyropedb/pyrope/tsavorite/internal/hlog"
+	"github.com/pyropedb/pyrope/tsavorite/internal/index"
+	"github.com/pyropedb/pyrope/tsavorite/internal/record"
+)
+
+// RecoverOptions says how a store comes back from a checkpoint.
+type RecoverOptions struct {
+	// Directory is where checkpoints were put.
+	Directory string
+	// AcceptOlder takes the newest checkpoint that is whole when the newest of all is damaged. Otherwise that is an error:
+	// an older state never passes for the newest one unasked.
+	AcceptOlder bool
+	// Verify reads every page on the device and checks it. Otherwise only those are checked that are read anyway.
+	Verify bool
+	// Progress is told now and then how many bytes of how many have been read; nil is nobody.
+	Progress func(done, total uint64)
+
+	files checkpoint.Files // nil is the system's
+}
+
+// LatestCheckpoint describes the newest checkpoint in a directory: ErrNoCheckpoint if there is none, ErrDamaged if it
+// cannot be read.
+func LatestCheckpoint(directory string) (CheckpointInfo, error) {
+	files := checkpoint.System{}
+	published, _, err := checkpoint.List(files, directory)
+	if err != nil {
+		return CheckpointInfo{}, fmt.Errorf("tsavorite: %w", err)
+	}
+	if len(published) == 0 {
+		return CheckpointInfo{}, ErrNoCheckpoint
+	}
+	m, err := checkpoint.Load(files, directory, published[0])
+	if err != nil {
+		return CheckpointInfo{}, damaged(err)
+	}
+	return infoOf(m), nil
+}
+
+// damaged makes damage of a file ErrDamaged.
+func damaged(err error) error {
+	if errors.Is(err, checkpoint.ErrDamaged) {
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return fmt.Errorf("tsavorite: %w", err)
+}
+
+// Recover returns the store that a checkpoint holds: all of it, or an error. ErrNoCheckpoint says that there is none,
+// ErrDamaged that there is one and that it is not what was written. o.Device was opened with the content it had. The index
+// has the size it had; o.IndexBytes counts for empty stores. o.PageBytes is the checkpoint's, or 0 to take that.
+func Recover(o Options, r RecoverOptions) (*Store, CheckpointInfo, error) {
+	if r.files == nil {
+		r.files = checkpoint.System{}
+	}
+	published, _, err := checkpoint.List(r.files, r.Directory)
+	if err != nil {
+		return nil, CheckpointInfo{}, fmt.Errorf("tsavorite: %w", err)
+	}
+	if len(published) == 0 {
+		return nil, CheckpointInfo{}, ErrNoCheckpoint
+	}
+	var failed error
+	for _, n := range published {
+		s, info, err := recoverFrom(o, r, n)
+		if err == nil {
+			s.log.HoldDevice(min(info.BeginAddress, lowestBegin(r.files, r.Directory, published)))
+			s.start()
+			return s, info, nil
+		}
+		failed = errors.Join(failed, err)
+		if !r.AcceptOlder || !errors.Is(err, ErrDamaged) {
+			break
+		}
+	}
+	return nil, CheckpointInfo{}, failed
+}
+
+// recoverFrom brings one checkpoint back; the store is not started.
+func recoverFrom(o Options, options RecoverOptions, n uint64) (*Store, CheckpointInfo, error) {
+	m, err := checkpoint.Load(options.files, options.Directory, n)
+	if err != nil {
+		return nil, CheckpointInfo{}, damaged(err)
+	}
+	if o.PageBytes == 0 {
+		o.PageBytes = m.PageBytes
+	}
+	if err := o.Validate(); err != nil {
+		return nil, CheckpointInfo{}, err
+	}
+	o = o.withDefaults()
+	if o.PageBytes != m.PageBytes {
+		return nil, CheckpointInfo{}, fmt.Errorf("tsavorite: PageBytes is %d; checkpoint %d has pages of %d bytes, and can only be opened with these", o.PageBytes, n, m.PageBytes)
+	}
+	if !m.Snapshot && o.Device == nil {
+		return nil, CheckpointInfo{}, fmt.Errorf("tsavorite: the records of checkpoint %d are on a device, and the store is to have none", n)
+	}
+	r := recovery{options: options, manifest: m, total: m.Bytes}
+	if err := r.readIndex(); err != nil {
+		return nil, CheckpointInfo{}, damaged(err)
+	}
+	if err := r.open(o); err != nil {
+		return nil, CheckpointInfo{}, damaged(err)
+	}
+	if err := r.load(); err != nil {
+		return nil, CheckpointInfo{}, errors.Join(damaged(err), r.store.Close())
+	}
+	r.store.state.Store((m.Version + 1) << 1)
+	maps.Copy(r.store.dropped, m.Dropped)
+	return r.store, infoOf(m), nil
+}
+
+// recovery is one checkpoint on its way back.
+type recovery struct {
+	options     RecoverOptions
+	manifest    *checkpoint.Manifest
+	index       *index.Index
+	store       *Store
+	sums        []uint32     // of the pages on the device
+	head        uint64       // the first page in memory
+	buffer      []byte       // mapped; a page that does not stay in memory
+	queue       device.Queue // nil without a device
+	done, total uint64       // bytes
+}
+
+func (r *recovery) advance(bytes uint64) {
+	r.done += bytes
+	if r.options.Progress != nil {
+		r.options.Progress(r.done, r.total)
+	}
+}
+
+func (r *recovery) reader(kind checkpoint.FileKind) (*checkpoint.Reader, error) {
+	return checkpoint.NewReader(r.options.files, checkpoint.FilePath(r.options.Directory, r.manifest.Number, kind), r.manifest.ID, kind)
+}
+
+// readIndex reads the copy of the index.
+func (r *recovery) readIndex() error {
+	f, err := r.reader(checkpoint.Index)
+	if err != nil {
+		return err
+	}
+	m := r.manifest
+	shape := index.Shape{BucketBits: m.BucketBits, BaseBits: m.BaseBits, OverflowBuckets: m.OverflowBuckets}
+	r.index, err = index.Restore(shape, func(b []byte) error {
+		r.advance(uint64(len(b)))
+		return f.Read(b)
+	}, record.Address(m.Tail))
+	if err != nil {
+		f.Close()
+		return err
+	}
+	if err := f.Finish(); err != nil {
+		r.index.Close()
+		return err
+	}
+	return nil
+}
+
+// firstPage is the start of begin's page.
+func (r *recovery) firstPage() uint64 { return r.manifest.Begin &^ (r.manifest.PageBytes - 1) }
+
+// open makes the store, with an empty memory. From head on pages stay in memory: as many of the newest as fit, with two
+// pages of room for new records where older pages can give way.
+func (r *recovery) open(o Options) error {
+	m := r.manifest
+	end := (m.Tail + m.PageBytes - 1) &^ (m.PageBytes - 1)
+	tail := m.Tail
+	room := o.MemoryBytes
+	if o.Device != nil {
+		tail, room = end, o.MemoryBytes-2*m.PageBytes
+	} else if o.EvictOldest {
+		room = o.MemoryBytes - m.PageBytes
+	}
+	r.head = r.firstPage()
+	if end-r.head > room {
+		if o.Device == nil && !o.EvictOldest {
+			r.index.Close()
+			return fmt.Errorf("checkpoint %d holds %d bytes of log; MemoryBytes is %d, and there is no device for the rest", m.Number, end-r.head, o.MemoryBytes)
+		}
+		r.head = end - room
+	}
+	begin := m.Begin
+	if o.Device == nil {
+		begin = max(begin, r.head)
+	} else if !m.Snapshot {
+		if err := r.readSums(int((end - r.firstPage()) / m.PageBytes)); err != nil {
+			r.index.Close()
+			return err
+		}
+	} else {
+		r.sums = make([]uint32, (end-r.firstPage())/m.PageBytes)
+	}
+	restore := &hlog.Restore{
+		Begin: record.Address(begin), Tail: record.Address(tail), Head: record.Address(r.head), Sums: r.sums,
+		DeviceHold: m.Begin, Evicted: begin > m.Begin,
+	}
+	store, err := newStore(o, r.index, restore)
+	r.store = store
+	return err
+}
+
+func (r *recovery) readSums(pages int) error {
+	f, err := r.reader(checkpoint.Sums)
+	if err != nil {
+		return err
+	}
+	b := make([]byte, 4*pages)
+	if err := f.Read(b); err != nil {
+		f.Close()
+		return err
+	}
+	r.sums = make([]uint32, pages)
+	for i := range r.sums {
+		r.sums[i] = binary.LittleEndian.Uint32(b[4*i:])
+	}
+	return f.Finish()
+}
+
+// load reads the pages that are to be in memory, to be looked through or to be verified, and completes the index.
+func (r *recovery) load() error {
+	m, s := r.manifest, r.store
+	var err error
+	if r.buffer, err = aligned.Map(int(m.PageBytes)); err != nil {
+		return err
+	}
+	defer func() { _ = aligned.Unmap(r.buffer) }()
+	if s.options.Device != nil {
+		if r.queue, err = s.newQueue(); err != nil {
+			return err
+		}
+		defer func() { _ = r.queue.Close() }()
+	}
+	if m.Snapshot {
+		return r.loadSnapshot()
+	}
+	from := r.firstPage()
+	if !r.options.Verify {
+		from = min(r.head, m.Scan&^(m.PageBytes-1))
+		if err := r.probe(r.firstPage(), from); err != nil {
+			return err
+		}
+	}
+	r.total += m.Tail - from
+	for page := from; page < m.Tail; page += m.PageBytes {
+		b := r.place(page)
+		if err := r.transfer(device.OpRead, page, b); err != nil {
+			return err
+		}
+		if checkpoint.Checksum(b) != r.sums[(page-r.firstPage())/m.PageBytes] {
+			return fmt.Errorf("%w: the page of the log at address %d has a wrong checksum", checkpoint.ErrDamaged, page)
+		}
+		if err := r.look(page, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// place is where a page's bytes go: into memory if it stays there. All of it is zero.
+func (r *recovery) place(page uint64) []byte {
+	if page >= r.head {
+		return r.store.log.Bytes(record.Address(page), record.Address(page+r.manifest.PageBytes))
+	}
+	clear(r.buffer)
+	return r.buffer
+}
+
+// loadSnapshot reads the checkpoint's own pages. With a device they go there too.
+func (r *recovery) loadSnapshot() error {
+	m, s := r.manifest, r.store
+	f, err := r.reader(checkpoint.Pages)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for page := r.firstPage(); page < m.Tail; page += m.PageBytes {
+		whole := r.place(page)
+		b := whole[:min(m.PageBytes, m.Tail-page)]
+		if err := f.Read(b); err != nil {
+			return err
+		}
+		if err := r.look(page, b); err != nil {
+			return err
+		}
+		if s.options.Device != nil {
+			if err := r.transfer(device.OpWrite, page, whole); err != nil {
+				return err
+			}
+			s.log.SetSum(record.Address(page), checkpoint.Checksum(whole))
+		}
+	}
+	return f.Finish()
+}
+
+// look enters the records of a page that the copy of the index may lack.
+func (r *recovery) look(page uint64, b []byte) error {
+	r.advance(uint64(len(b)))
+	m := r.manifest
+	at := max(page, m.Scan, uint64(hlog.FirstAddress))
+	for at < page+uint64(len(b)) {
+		rest := b[at-page:]
+		if len(rest) < record.HeaderBytes || !record.InBuffer(rest).IsValid() {
+			return nil
+		}
+		size, ok := record.CheckBuffer(rest, len(rest))
+		if !ok {
+			return fmt.Errorf("%w: the log has no record at address %d", checkpoint.ErrDamaged, at)
+		}
+		found := record.InBuffer(rest)
+		isNext := at >= m.Cut && found.IsOdd() != (m.Version&1 != 0)
+		if !found.IsVoid() && !isNext && at >= m.Begin {
+			hash := hashOf(Key{found.Namespace(), found.Key()})
+			if err := r.index.Insert(hash, record.Address(at), record.Address(m.Begin)); err != nil {
+				return err
+			}
+		}
+		at += uint64(size)
+	}
+	return nil
+}
+
+// probe looks whether the device has the ends of each segment of [from, until): a missing or short file is seen at once,
+// without reading what is cold.
+func (r *recovery) probe(from, until uint64) error {
+	info := r.store.options.Device.Info()
+	segment, bytes := info.SegmentSizeBytes, min(r.manifest.PageBytes, max(MinPageBytes, uint64(info.SectorSizeBytes)))
+	for at := from; at < until; at = min(until, at&^(segment-1)+segment) {
+		last := min(until, at&^(segment-1)+segment) - bytes
+		for _, address := range []uint64{at, last} {
+			if err := r.transfer(device.OpRead, address, r.buffer[:bytes]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// transfer reads or writes bytes of the device.
+func (r *recovery) transfer(op device.Op, address uint64, b []byte) error {
+	request := &device.Request{Op: op, Address: address, Buffer: b}
+	done := make([]*device.Request, 1)
+	r.queue.Submit([]*device.Request{request})
+	for r.queue.Poll(done, true) == 0 {
+	}
+	switch {
+	case errors.Is(request.Err, device.ErrTruncated):
+		return fmt.Errorf("%w: the device lacks the log's address %d: %w", checkpoint.ErrDamaged, address, request.Err)
+	case request.Err != nil:
+		return request.Err
+	case request.Transferred != len(b):
+		return fmt.Errorf("%w: the device has %d of %d bytes at the log's address %d", checkpoint.ErrDamaged, request.Transferred, len(b), address)
+	}
+	return nil
+}
