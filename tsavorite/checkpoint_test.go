@@ -429,6 +429,37 @@ func TestCheckpointOfAFailingDevice(t *testing.T) {
 	closeStore(t, store)
 }
 
+// TestCheckpointSurvivesACrash: of a device that forgets what was not synced, at any moment after the checkpoint, with
+// pages of later writes on their way. What is recovered goes on and crashes again.
+func TestCheckpointSurvivesACrash(t *testing.T) {
+	watch(t, 2*time.Minute)
+	clock := newTestClock()
+	l := newLasting(t, storeCase{device: "localmemory", options: tsavorite.Options{PageBytes: 4096, MemoryBytes: 4 * 4096, IndexBytes: 512, Clock: clock.Load}})
+	inner := l.device
+	random := rand.New(rand.NewPCG(5, 5))
+	var want contents
+	for round := range uint64(20) {
+		faulty := faultdev.Wrap(inner, faultdev.Options{Volatile: true})
+		l.device, l.settings.options.Device = faulty, faulty
+		var store *tsavorite.Store
+		if round == 0 {
+			store = l.open(t)
+		} else {
+			store, _ = l.recover(t)
+			wantSameContents(t, allOf(t, store), want)
+		}
+		fillStore(t, store, round, 100+random.IntN(200))
+		want = allOf(t, store)
+		l.checkpoint(t, store)
+		fillStore(t, store, round+1000, random.IntN(300))
+		if err := faulty.Crash(func(_, length int) int { return random.IntN(length + 1) }); err != nil {
+			t.Fatal(err)
+		}
+		closeStore(t, store)
+	}
+	l.device = inner
+}
+
 // TestDamageIsRefused: whatever byte of whatever file is flipped, and wherever it is cut, the store is refused with
 // the file or the address, or complete.
 func TestDamageIsRefused(t *testing.T) {

@@ -123,7 +123,8 @@ func (s *Store) Close() error {
 }
 
 // Truncate drops every record, whatever its namespace, in one step: each write is either before it and
-// gone, or after it and computed from nothing that was there.
+// gone, or after it and computed from nothing that was there. It waits for the cut of a checkpoint: the caller is outside
+// Enter and Leave, and inside no unit.
 func (s *Store) Truncate() error {
 	s.unitGate.RLock()
 	defer s.unitGate.RUnlock()
