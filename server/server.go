@@ -195,6 +195,11 @@ func (s *Server) Start() error {
 	if tcp, ok := s.addrLocked().(*net.TCPAddr); ok {
 		s.state.Server.Port.Store(int32(tcp.Port))
 	}
+	expirer, err := s.state.NewExpirer()
+	if err != nil {
+		return errors.Join(err, listening.Close())
+	}
+	s.sampler.Go(func() { expirer.Run(s.state.Server.Closing) })
 	s.sampler.Add(1)
 	go s.sample()
 	s.watched.serving.Store(true)

@@ -58,6 +58,7 @@ func (s *Session) update(hash uint64, key Key, u Updater, known *operation) (Sta
 			current = known.record
 		}
 		var before Record
+		s.meet(current)
 		if !current.IsNone() && !current.IsDead(s.now) {
 			before, alive = live(current), true
 		} else if !current.IsNone() && current.Kind() >= uint8(OwnerKind) {

@@ -29,6 +29,8 @@ type Session struct {
 	err     error    // cause of the last StatusError
 	created uint     // records created, to look at the index now and then
 
+	metExpired bool // see MetExpired
+
 	counters  counters
 	published publishedCounters
 

@@ -180,6 +180,7 @@ func (s *Session) Upsert(key Key, value []byte, m Metadata) Status {
 		w.start(s, hash, key)
 		w.release()
 		status := Created
+		s.meet(w.record)
 		switch {
 		case w.isLive():
 			status = Found

@@ -72,6 +72,9 @@ func setbit(c *Context) {
 		c.error(u.problem)
 		return
 	}
+	if u.changed {
+		c.notify(stringEvent, "setbit", c.Args[1])
+	}
 	c.integer(int64(u.old))
 }
 
@@ -82,6 +85,7 @@ type setbitUpdater struct {
 
 	oldLength int
 	old       byte // outcome: what the bit was
+	changed   bool // outcome: the value is another one
 	problem   string
 }
 
@@ -93,7 +97,8 @@ func (u *setbitUpdater) Plan(current tsavorite.Record, found bool) tsavorite.Pla
 		return tsavorite.Plan{Action: tsavorite.Keep}
 	}
 	index := u.offset >> 3
-	if index < u.oldLength && u.old == u.bit {
+	u.changed = index >= u.oldLength || u.old != u.bit
+	if !u.changed {
 		return tsavorite.Plan{Action: tsavorite.Keep}
 	}
 	return tsavorite.Plan{

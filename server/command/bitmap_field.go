@@ -24,11 +24,25 @@ func bitfield(c *Context) {
 		c.error(errWrongType)
 		return
 	}
+	if u.changes() {
+		c.notify(stringEvent, "setbit", c.Args[1])
+	}
 	c.array(len(u.operations))
 	for i := range u.operations {
 		u.operations[i].reply(c)
 	}
 	u.release()
+}
+
+// changes tells whether any of the operations changed the value, or all made it longer.
+func (u *fieldUpdater) changes() bool {
+	for i := range u.operations {
+		o := &u.operations[i]
+		if o.action != bitGet && !o.refused && (o.changed || u.lastWritten>>3 >= int64(u.oldLength)) {
+			return true
+		}
+	}
+	return false
 }
 
 // bitfieldReadOnly is BITFIELD_RO key [GET type offset ...].
@@ -92,6 +106,7 @@ type bitOperation struct {
 
 	result  int64 // outcome
 	refused bool  // outcome: it would overflow, and shall fail then
+	changed bool  // outcome: the field has another value
 }
 
 // reply appends the outcome.
@@ -106,7 +121,7 @@ func (o *bitOperation) reply(c *Context) {
 // carryOut does the operation on a value, which has all bits that are written.
 func (o *bitOperation) carryOut(value []byte) {
 	old := o.field.load(value, o.offset)
-	o.result, o.refused = old, false
+	o.result, o.refused, o.changed = old, false, false
 	var next int64
 	var overflows bool
 	switch o.action {
@@ -122,6 +137,7 @@ func (o *bitOperation) carryOut(value []byte) {
 		o.refused = true
 		return
 	}
+	o.changed = next != old
 	o.field.store(value, o.offset, next)
 }
 

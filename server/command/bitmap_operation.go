@@ -90,9 +90,23 @@ func (c *Context) combineBits(operator bitOperator) (length int, ok bool) {
 		c.remove = removeUpdater{}
 		status = c.tryUpdate(c.keys[0].Bytes, &c.remove)
 	}
-	c.keyspace.note(status)
+	c.wrote(status, c.keys[0].Bytes)
 	b.release()
-	return len(result), !c.failed(status)
+	if c.failed(status) {
+		return 0, false
+	}
+	c.notifyResult(status, len(result) > 0)
+	return len(result), true
+}
+
+// notifyResult tells what became of the destination of a BITOP.
+func (c *Context) notifyResult(status tsavorite.Status, stored bool) {
+	switch {
+	case stored:
+		c.notify(stringEvent, "set", c.keys[0].Bytes)
+	case status == tsavorite.Deleted:
+		c.notify(genericEvent, "del", c.keys[0].Bytes)
+	}
 }
 
 // bitOperatorNamed returns the operator with this name in any letter case, or bitOperators.

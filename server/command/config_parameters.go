@@ -76,15 +76,15 @@ func describeParameters() []parameter {
 
 // constantParameters are Redis's for what the server does one way only.
 var constantParameters = map[string]string{
-	"cluster-enabled":        "no",
-	"hz":                     "10",
-	"lazyfree-lazy-expire":   "no",
-	"notify-keyspace-events": "",
-	"save":                   "",
+	"cluster-enabled":      "no",
+	"hz":                   "10",
+	"lazyfree-lazy-expire": "no",
+	"save":                 "",
 }
 
 // ownParameters are those whose value is not just the text of an option.
 var ownParameters = []parameter{
+	{name: "active-expire-effort", get: expireEffort, set: setExpireEffort},
 	{name: "aof-commit-freq", get: func(s *State) string { return string(s.commitFrequency()) }, set: setCommitFrequency},
 	{name: "appendfsync", get: appendFsync, set: setCommitFrequency},
 	{name: "appendonly", get: func(s *State) string { return yesNo(s.AppendOnly != nil) }},
@@ -98,6 +98,7 @@ var ownParameters = []parameter{
 	{name: "maxclients", get: func(s *State) string { return strconv.Itoa(s.Server.MaxClients()) }, set: setMaxClients},
 	{name: "maxmemory", get: func(s *State) string { return strconv.FormatUint(uint64(s.Server.Options.Memory), 10) }},
 	{name: "network-connection-limit", get: func(s *State) string { return strconv.Itoa(s.Server.MaxClients()) }, set: setMaxClients},
+	{name: "notify-keyspace-events", get: func(s *State) string { return eventClass(s.eventClasses.Load()).String() }, set: setEvents},
 	{name: "password", get: func(s *State) string { return s.Server.Password() }, set: setPassword},
 	{name: "port", get: func(s *State) string { return strconv.Itoa(int(s.Server.Port.Load())) }},
 	{name: "requirepass", get: func(s *State) string { return s.Server.Password() }, set: setPassword},
@@ -128,14 +129,30 @@ func setPassword(s *State, value string) (func(), string) {
 
 // setMaxClients changes how many connections are served at a time; those there are stay.
 func setMaxClients(s *State, value string) (func(), string) {
-	limit, ok := parseInteger([]byte(value))
+	limit, problem := integerBetween(value, 1, math.MaxInt32)
+	return func() { s.Server.maxClients.Store(limit) }, problem
+}
+
+// integerBetween reads the value of a parameter that is an integer from least to most, or says what is wrong with it.
+func integerBetween(value string, least, most int64) (n int64, problem string) {
+	n, ok := parseInteger([]byte(value))
 	switch {
 	case !ok:
-		return nil, "argument couldn't be parsed into an integer"
-	case limit < 1 || limit > math.MaxInt32:
-		return nil, fmt.Sprintf("argument must be between 1 and %d inclusive", math.MaxInt32)
+		return 0, "argument couldn't be parsed into an integer"
+	case n < least || n > most:
+		return 0, fmt.Sprintf("argument must be between %d and %d inclusive", least, most)
 	}
-	return func() { s.Server.maxClients.Store(limit) }, ""
+	return n, ""
+}
+
+// expireEffort is how much of a processor active expiry may take, from 1 to 10.
+func expireEffort(s *State) string {
+	return decimalNumber(int64(max(s.expiry.effort.Load(), defaultExpireEffort)))
+}
+
+func setExpireEffort(s *State, value string) (func(), string) {
+	effort, problem := integerBetween(value, 1, maxExpireEffort)
+	return func() { s.expiry.effort.Store(int32(effort)) }, problem
 }
 
 // setScatterGather turns the gathering of reads on or off.

@@ -27,7 +27,11 @@ type Context struct {
 	command  *Command  // the present one
 	meter    meter     // charges time to commands
 
-	ownPushes []byte // what the present command pushed to its own client
+	ownPushes []byte   // what the present command pushed to its own client
+	given     struct { // the deadline the present command gives a key; see giveDeadline
+		keyspace *Keyspace // nil for none
+		deadline int64
+	}
 
 	handOff func()      // see Wait
 	entered bool        // between Session.Enter and Leave

@@ -97,7 +97,7 @@ func (c *Context) etagOptions(words [][]byte, conditional bool) (o etagOptions, 
 // setEtag runs an updater on the key in Args[1]. It replies only with an error, and reports whether
 // the handler has to reply.
 func (c *Context) setEtag(u *etagUpdater) bool {
-	c.keyspace.noteDeadline(u.deadline)
+	c.giveDeadline(c.keyspace, u.deadline)
 	if _, ok := c.update(c.Args[1], u); !ok {
 		return false
 	}

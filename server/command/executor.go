@@ -106,6 +106,9 @@ func (c *Context) execute() {
 	c.keyspace = c.State.databases[client.Database()].Keyspace()
 	mark := len(c.Out)
 	d.Handler(c)
+	if c.given.keyspace != nil {
+		c.passDeadline()
+	}
 	if len(c.ownPushes) > 0 {
 		c.insertOwnPushes(mark)
 	}

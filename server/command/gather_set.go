@@ -45,7 +45,7 @@ func (c *Context) gatherSets(input []byte) (consumed int) {
 		} else {
 			status = c.overwriteLarge(key.Bytes, run.values[i], 0)
 		}
-		c.keyspace.note(status)
+		c.wrote(status, key.Bytes)
 		if c.failed(status) {
 			c.Stats.Commands[setCommand.index].Failed.add(1)
 			c.Stats.ErrorReplies.add(1)

@@ -37,6 +37,9 @@ func pfadd(c *Context) {
 	case u.problem != "":
 		c.error(u.problem)
 	default:
+		if u.changed {
+			c.notify(stringEvent, "pfadd", c.Args[1])
+		}
 		c.flag(u.changed)
 	}
 }
@@ -227,7 +230,7 @@ func pfmerge(c *Context) {
 		u.registers, u.dense = registers, anyDense
 		status := c.tryUpdate(c.Args[1], u)
 		u.editor.release()
-		c.keyspace.note(status)
+		c.wrote(status, c.Args[1])
 		ok, large = !c.failed(status), c.updateGuard.large
 	}
 	c.Session.Unlatch()
@@ -235,6 +238,7 @@ func pfmerge(c *Context) {
 		ok = c.mergeLarge()
 	}
 	if ok {
+		c.notify(stringEvent, "pfadd", c.Args[1])
 		c.ok()
 	}
 }

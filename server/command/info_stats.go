@@ -22,7 +22,7 @@ func infoStats(s *State, w *infoWriter) {
 	w.line("rejected_connections", traffic.Refused)
 	w.line("client_query_buffer_limit_disconnections", traffic.InputDisconnections)
 	w.line("client_output_buffer_limit_disconnections", traffic.OutputDisconnections)
-	w.line("expired_keys", 0)
+	w.line("expired_keys", s.expiredKeys())
 	w.line("evicted_keys", 0)
 	w.line("keyspace_hits", totals.Hits.Load())
 	w.line("keyspace_misses", totals.Misses.Load())

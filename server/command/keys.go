@@ -73,6 +73,7 @@ func del(c *Context) {
 		}
 		if status == tsavorite.Deleted {
 			removed++
+			c.notify(genericEvent, "del", key)
 		}
 	}
 	c.integer(removed)

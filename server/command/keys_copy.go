@@ -13,7 +13,7 @@ func copyKey(c *Context) {
 		c.error(errSameObject)
 		return
 	}
-	c.transferReply(transfer{from: from, to: to, fromBytes: c.Args[1], toBytes: c.Args[2], replace: replace})
+	c.transferReply(transfer{came: "copy_to", database: database, from: from, to: to, fromBytes: c.Args[1], toBytes: c.Args[2], replace: replace})
 }
 
 // copyOptions reads the options of COPY, and replies if they are wrong.
@@ -61,7 +61,7 @@ func move(c *Context) {
 		return
 	}
 	from, to := c.keyspaceAnd(database)
-	c.transferReply(transfer{from: from, to: to, fromBytes: c.Args[1], toBytes: c.Args[1], removeAfter: true})
+	c.transferReply(transfer{left: "move_from", came: "move_to", database: database, from: from, to: to, fromBytes: c.Args[1], toBytes: c.Args[1], removeAfter: true})
 }
 
 // transferReply carries a transfer out and replies 1, or 0 if there was nothing to transfer or no place for it.

@@ -33,11 +33,19 @@ func (c *Context) expireBy(unit expiryUnit) {
 		return
 	}
 	if u.deadline > u.now {
-		c.keyspace.noteDeadline(u.deadline)
+		c.giveDeadline(c.keyspace, u.deadline)
 	}
-	if _, ok := c.update(c.Args[1], u); ok {
-		c.flag(u.done)
+	status, ok := c.update(c.Args[1], u)
+	if !ok {
+		return
 	}
+	switch {
+	case status == tsavorite.Deleted:
+		c.notify(genericEvent, "del", c.Args[1])
+	case u.done:
+		c.notify(genericEvent, "expire", c.Args[1])
+	}
+	c.flag(u.done)
 }
 
 // expireConditions reads the options behind the time, and replies if they are wrong.
@@ -131,6 +139,9 @@ func (u *expireUpdater) Write([]byte, tsavorite.Record) {}
 func persist(c *Context) {
 	c.persister = persistUpdater{}
 	if _, ok := c.update(c.Args[1], &c.persister); ok {
+		if c.persister.done {
+			c.notify(genericEvent, "persist", c.Args[1])
+		}
 		c.flag(c.persister.done)
 	}
 }

@@ -63,7 +63,9 @@ func (c *Context) copyRecord(key tsavorite.Key) (found, ok bool) {
 
 // transfer is a value's way from one key to another, perhaps of another database.
 type transfer struct {
+	left, came           string // the events of the two keys
 	from, to             *Keyspace
+	database             int // the number of to's
 	fromBytes, toBytes   []byte
 	replace, removeAfter bool
 }
@@ -123,18 +125,35 @@ func (c *Context) transferRecord(t transfer) outcome {
 	if !c.place(t, target) || t.removeAfter && !c.take(t, source) {
 		return transferFailed
 	}
+	c.notifyTransfer(t)
 	return transferred
+}
+
+// notifyTransfer tells of both keys of a transfer that was carried out.
+func (c *Context) notifyTransfer(t transfer) {
+	if t.removeAfter {
+		c.notify(genericEvent, t.left, t.fromBytes)
+	}
+	c.notifyIn(t.database, genericEvent, t.came, t.toBytes)
 }
 
 // place writes the copied record to the latched target.
 func (c *Context) place(t transfer, target tsavorite.Key) bool {
-	t.to.noteDeadline(c.source.metadata.Deadline)
+	c.giveDeadline(t.to, c.source.metadata.Deadline)
 	status := c.Session.Upsert(target, c.source.value.bytes, c.source.metadata)
 	if status == tsavorite.Blind && !t.replace {
 		status = tsavorite.Created // the device was asked before
 	}
 	t.to.note(status)
-	return !c.failed(status)
+	if c.failed(status) {
+		return false
+	}
+	if status == tsavorite.Created {
+		c.created(t.to, t.database, t.toBytes)
+	} else { // Redis deletes the key first
+		c.notifyIn(t.database, newEvent, "new", t.toBytes)
+	}
+	return true
 }
 
 // take deletes the latched source, which was there when its record was copied.
@@ -170,6 +189,6 @@ func renamenx(c *Context) {
 }
 
 func (c *Context) rename(replace bool) outcome {
-	return c.transfer(transfer{from: c.keyspace, to: c.keyspace, fromBytes: c.Args[1], toBytes: c.Args[2],
+	return c.transfer(transfer{left: "rename_from", came: "rename_to", database: c.Client.Database(), from: c.keyspace, to: c.keyspace, fromBytes: c.Args[1], toBytes: c.Args[2],
 		replace: replace, removeAfter: true})
 }

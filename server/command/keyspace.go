@@ -17,6 +17,7 @@ type Keyspace struct {
 	live             atomic.Int64
 	blind            atomic.Bool  // a write did not learn whether its key existed
 	earliestDeadline atomic.Int64 // of all deadlines ever given to a key, in Unix milliseconds
+	nextDeadline     atomic.Int64 // the earliest that the expirer has not dealt with yet, as far as is known
 
 	hasLarge    atomic.Bool  // a key was given a large string
 	suspectFrom atomic.Int64 // see suspect
@@ -28,6 +29,7 @@ func (k *Keyspace) chunks() uint32 { return k.Namespace + 1 }
 func newKeyspace(namespace uint32) *Keyspace {
 	k := &Keyspace{Namespace: namespace}
 	k.earliestDeadline.Store(math.MaxInt64)
+	k.nextDeadline.Store(math.MaxInt64)
 	k.suspectFrom.Store(nothingSuspect)
 	return k
 }
@@ -62,9 +64,32 @@ func (k *Keyspace) note(status tsavorite.Status) {
 // noteDeadline records that a key is about to get a deadline. It comes before the write: a reader
 // of Count that sees the key sees the deadline too.
 func (k *Keyspace) noteDeadline(deadline int64) {
-	for deadline != 0 {
-		earliest := k.earliestDeadline.Load()
-		if deadline >= earliest || k.earliestDeadline.CompareAndSwap(earliest, deadline) {
+	if deadline != 0 {
+		lowerTo(&k.earliestDeadline, deadline)
+	}
+}
+
+// giveDeadline records that the present command is about to give a key a deadline, 0 for none. The
+// expirer learns of it once the command is done: a round of its that begins later sees the key, and one that
+// began before is followed by another.
+func (c *Context) giveDeadline(keyspace *Keyspace, deadline int64) {
+	keyspace.noteDeadline(deadline)
+	if deadline != 0 {
+		c.given.keyspace, c.given.deadline = keyspace, deadline
+	}
+}
+
+// passDeadline tells the expirer of the deadline that the command gave.
+func (c *Context) passDeadline() {
+	lowerTo(&c.given.keyspace.nextDeadline, c.given.deadline)
+	c.given.keyspace = nil
+}
+
+// lowerTo makes a number not greater than n.
+func lowerTo(number *atomic.Int64, n int64) {
+	for {
+		present := number.Load()
+		if n >= present || number.CompareAndSwap(present, n) {
 			return
 		}
 	}

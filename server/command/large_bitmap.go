@@ -100,12 +100,13 @@ func (c *Context) placeResult(s stored) tsavorite.Status {
 		status = c.tryUpdate(c.keys[0].Bytes, &c.remove)
 	}
 	c.Session.Unlatch()
-	c.keyspace.note(status)
+	c.wrote(status, c.keys[0].Bytes)
 	if settled(status) != tsavorite.Found {
 		s.abandon()
 		return status
 	}
 	s.commit(0)
+	c.notifyResult(status, len(s.value) > 0)
 	for i := range c.cut.entries {
 		if c.cut.entries[i].found {
 			c.Stats.Hits.add(1)

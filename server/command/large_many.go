@@ -61,7 +61,7 @@ func (c *Context) mergeLarge() (ok bool) {
 			if status, again = c.replace(target, s, plan.Metadata); again {
 				return true
 			}
-			c.keyspace.note(status)
+			c.wrote(status, target.key)
 		}
 		ok = !c.failed(status)
 		return false

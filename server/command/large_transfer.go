@@ -133,18 +133,20 @@ func (c *Context) placeTransfer(t transfer, source *cutEntry, s stored) tsavorit
 	defer c.Session.Unlatch()
 	c.State.groups.begun.Add(1) // for who reads several keys without latches, see readTogether
 	defer c.State.groups.ended.Add(1)
-	t.to.noteDeadline(source.metadata.Deadline)
+	c.giveDeadline(t.to, source.metadata.Deadline)
 	if status = settled(c.Session.Upsert(target.name(), s.value, source.metadata)); status != tsavorite.Found {
 		return status
 	}
 	if !target.found {
 		t.to.note(tsavorite.Created)
 	}
+	c.notifyIn(t.database, newEvent, "new", t.toBytes)
 	if t.removeAfter {
 		if status = settled(c.Session.Delete(source.name())); status != tsavorite.Found {
 			return status
 		}
 		t.from.note(tsavorite.Deleted)
 	}
+	c.notifyTransfer(t)
 	return tsavorite.Found
 }

@@ -82,6 +82,23 @@ func (c *Context) update(key []byte, updater tsavorite.Updater) (status tsavorit
 		status = c.updateLarge(key, updater, c.updateGuard.id)
 	}
 	c.updateGuard.inner = nil
-	c.keyspace.note(status)
+	c.wrote(status, key)
 	return status, !c.failed(status)
+}
+
+// wrote counts what a write on a key of the client's database made of the number of keys, and tells of
+// a key that is new, or that was past its deadline.
+func (c *Context) wrote(status tsavorite.Status, key []byte) {
+	c.keyspace.note(status)
+	if status == tsavorite.Created {
+		c.created(c.keyspace, c.Client.Database(), key)
+	}
+}
+
+// created is the part of wrote for a key that was not there, of any database.
+func (c *Context) created(keyspace *Keyspace, database int, key []byte) {
+	if c.Session.MetExpired() {
+		c.revived(keyspace, database, key)
+	}
+	c.notifyIn(database, newEvent, "new", key)
 }

@@ -95,27 +95,6 @@ func (c *Context) shutdownOptions() (o shutdownOptions, ok bool) {
 	return o, !(o.save && o.noSave) && (!o.abort || alone)
 }
 
-// debug is DEBUG SLEEP seconds, and DEBUG HELP. It is no container in the table, because Redis
-// has one error for an unknown subcommand and for a wrong number of arguments.
-func debug(c *Context) {
-	switch {
-	case len(c.Args) == 2 && equalFold(c.Args[1], "help"):
-		c.help("DEBUG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
-			"SLEEP <seconds>",
-			"    Keep this connection waiting; the others are served. Decimals are allowed.",
-			"HELP",
-			"    Print this help.")
-	case len(c.Args) == 3 && equalFold(c.Args[1], "sleep"):
-		// What is no number counts as zero, as with C's strtod.
-		if seconds, _ := strconv.ParseFloat(string(c.Args[2]), 64); seconds > 0 {
-			c.sleep(time.Duration(min(seconds, maxSleepSeconds) * float64(time.Second)))
-		}
-		c.ok()
-	default:
-		c.errorf(errDebugSubcommand, echo(c.Args[1], echoLimit))
-	}
-}
-
 const (
 	maxSleepSeconds = 1 << 31
 	// killedInterval is how often a sleeping command looks whether its connection was killed.

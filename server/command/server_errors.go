@@ -32,5 +32,7 @@ const (
 	errNoFrequency         = "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust."
 	errListening           = "ERR Can't execute '%s': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context"
 	errSubcommandArguments = "ERR unknown subcommand or wrong number of arguments for '%s'. Try %s HELP."
+	errOnlyRESP3           = "ERR RESP2 is not supported by this command"
+	errProtocolType        = "ERR Wrong protocol type name. Please use one of the following: string|integer|double|bignum|null|array|set|map|attrib|push|verbatim|true|false"
 	errTimeoutNegative     = "ERR timeout is negative"
 )

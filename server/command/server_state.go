@@ -143,6 +143,7 @@ func (s *ServerState) log() *slog.Logger {
 func (s *State) resetStatistics() {
 	s.ResetTotals()
 	s.Server.errors.reset()
+	s.expiry.baseline.Store(s.expiry.removed.Load())
 	if s.Server.Traffic == nil {
 		return
 	}

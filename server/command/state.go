@@ -30,6 +30,8 @@ type State struct {
 	Broker pubsub.Broker[*Client]
 
 	attention     attention
+	eventClasses  atomic.Uint32 // eventClass: notify-keyspace-events
+	expiry        expiry
 	groups        groupWrites
 	databases     []Database
 	nextNamespace atomic.Uint32

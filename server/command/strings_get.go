@@ -50,12 +50,16 @@ func getdel(c *Context) {
 	c.old.reset()
 	u := &c.remove
 	*u = removeUpdater{old: &c.old, onlyString: true}
-	if _, ok := c.update(c.Args[1], u); !ok {
+	status, ok := c.update(c.Args[1], u)
+	if !ok {
 		return
 	}
 	if u.wrongType {
 		c.error(errWrongType)
 		return
+	}
+	if status == tsavorite.Deleted {
+		c.notify(genericEvent, "del", c.Args[1])
 	}
 	c.oldReply()
 }
@@ -101,21 +105,29 @@ func getex(c *Context) {
 	if options.unit != noExpiry {
 		u.deadline, u.problem = deadlineOf(options.time, options.unit, u.now)
 		if u.problem == "" && u.deadline > u.now {
-			c.keyspace.noteDeadline(u.deadline)
+			c.giveDeadline(c.keyspace, u.deadline)
 		}
 	}
 	c.old.reset()
-	if _, ok := c.update(c.Args[1], u); !ok {
+	status, ok := c.update(c.Args[1], u)
+	if !ok {
 		return
 	}
 	switch {
 	case u.wrongType:
 		c.error(errWrongType)
+		return
 	case u.old.found && u.problem != "":
 		c.deadlineProblem(u.problem)
-	default:
-		c.oldReply()
+		return
+	case status == tsavorite.Deleted:
+		c.notify(genericEvent, "del", c.Args[1])
+	case u.old.found && u.deadline != 0:
+		c.notify(genericEvent, "expire", c.Args[1])
+	case u.old.found && u.hadDeadline:
+		c.notify(genericEvent, "persist", c.Args[1])
 	}
+	c.oldReply()
 }
 
 // getexUpdater reads a value and changes its key's deadline. What is wrong with the deadline
@@ -126,12 +138,14 @@ type getexUpdater struct {
 	problem  string
 	old      *oldValue
 
-	wrongType bool // outcome
+	wrongType   bool // outcome
+	hadDeadline bool
 }
 
 // Plan keeps the value and replaces the deadline; one that has passed removes the key.
 func (u *getexUpdater) Plan(current tsavorite.Record, found bool) tsavorite.Plan {
 	u.wrongType = found && current.Kind != kindString
+	u.hadDeadline = found && current.Deadline != 0
 	u.old.take(current, found)
 	switch {
 	case !found || u.wrongType || u.problem != "" || u.deadline == current.Deadline:

@@ -96,10 +96,11 @@ func (c *Context) writePairs(unlessAny bool, values []stored) (written int, ok b
 			s = values[i]
 		}
 		status := c.Session.Upsert(key, s.value, tsavorite.Metadata{Kind: s.kind})
-		c.keyspace.note(status)
+		c.wrote(status, key.Bytes)
 		if c.failed(status) {
 			return i, false
 		}
+		c.notify(stringEvent, "set", key.Bytes)
 	}
 	return len(c.keys), true
 }

@@ -43,6 +43,7 @@ func (c *Context) addInteger(delta int64) {
 		c.error(u.problem)
 		return
 	}
+	c.notify(stringEvent, "incrby", c.Args[1])
 	c.integer(u.sum)
 }
 
@@ -101,6 +102,7 @@ func incrbyfloat(c *Context) {
 		c.error(u.problem)
 		return
 	}
+	c.notify(stringEvent, "incrbyfloat", c.Args[1])
 	c.bulk(u.text)
 }
 

@@ -19,6 +19,7 @@ func appendTo(c *Context) {
 		c.error(u.problem)
 		return
 	}
+	c.notify(stringEvent, "append", c.Args[1])
 	c.integer(int64(u.oldLength + len(u.tail)))
 }
 
@@ -80,6 +81,9 @@ func setrange(c *Context) {
 	if u.problem != "" {
 		c.error(u.problem)
 		return
+	}
+	if len(u.part) > 0 {
+		c.notify(stringEvent, "setrange", c.Args[1])
 	}
 	c.integer(int64(u.length))
 }

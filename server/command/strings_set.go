@@ -109,15 +109,35 @@ func (c *Context) overwrite(value []byte, deadline int64) {
 	if deadline != 0 && deadline < c.Now() {
 		status = c.Session.Delete(c.key(c.Args[1])) // born dead
 	} else if len(value) > c.State.large.limit {
-		c.keyspace.noteDeadline(deadline)
+		c.giveDeadline(c.keyspace, deadline)
 		status = c.overwriteLarge(c.Args[1], value, deadline)
 	} else {
-		c.keyspace.noteDeadline(deadline)
+		c.giveDeadline(c.keyspace, deadline)
 		status = c.Session.Upsert(c.key(c.Args[1]), value, tsavorite.Metadata{Deadline: deadline})
 	}
-	c.keyspace.note(status)
-	if !c.failed(status) {
-		c.ok()
+	c.wrote(status, c.Args[1])
+	if c.failed(status) {
+		return
+	}
+	if status == tsavorite.NotFound { // born dead
+		c.notify(newEvent, "new", c.Args[1])
+	}
+	c.notifySet(c.Args[1], deadline, status == tsavorite.Found || status == tsavorite.Blind)
+	c.ok()
+}
+
+// notifySet tells that a key was given a value, and perhaps a deadline.
+func (c *Context) notifySet(key []byte, deadline int64, replaces bool) {
+	if c.command.Name == "restore" {
+		if replaces { // Redis deletes the key first
+			c.notify(newEvent, "new", key)
+		}
+		c.notify(genericEvent, "restore", key)
+		return
+	}
+	c.notify(stringEvent, "set", key)
+	if deadline != 0 {
+		c.notify(genericEvent, "expire", key)
 	}
 }
 
@@ -125,16 +145,23 @@ func (c *Context) overwrite(value []byte, deadline int64) {
 // in c.old if it is wanted. It replies only with an error, and then ok is false.
 func (c *Context) setIf(value []byte, deadline int64, options setOptions) (written, ok bool) {
 	c.old.reset()
-	c.keyspace.noteDeadline(deadline)
+	c.giveDeadline(c.keyspace, deadline)
 	u := &c.set
 	*u = setUpdater{setOptions: options, value: value, deadline: deadline, old: &c.old,
 		bornDead: deadline != 0 && deadline < c.Now()}
-	if _, ok := c.update(c.Args[1], u); !ok {
+	status, ok := c.update(c.Args[1], u)
+	if !ok {
 		return false, false
 	}
 	if u.wrongType {
 		c.error(errWrongType)
 		return false, false
+	}
+	if u.written {
+		if status == tsavorite.NotFound { // born dead
+			c.notify(newEvent, "new", c.Args[1])
+		}
+		c.notifySet(c.Args[1], deadline, false)
 	}
 	return u.written, true
 }

@@ -31,7 +31,7 @@ func StartRedis(tb testing.TB) (address string) {
 		port := freePort(tb)
 		address = net.JoinHostPort("127.0.0.1", fmt.Sprint(port))
 		log := filepath.Join(directory, "redis.log")
-		process := exec.Command(path, "--port", fmt.Sprint(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no",
+		process := exec.Command(path, "--port", fmt.Sprint(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--enable-debug-command", "yes",
 			"--dir", directory, "--logfile", log)
 		if err := process.Start(); err != nil {
 			tb.Fatalf("cannot start redis-server: %v", err)

@@ -158,6 +158,9 @@ func (r Record) SetKind(kind uint8) {
 	}
 }
 
+// HasDeadlineField reports whether the record has a place for a deadline; it may be zero. It never changes.
+func (r Record) HasDeadlineField() bool { return r.info()&deadlineBit != 0 }
+
 // Deadline in Unix milliseconds; 0 is none.
 func (r Record) Deadline() int64 { return r.View().Deadline() }
 
