@@ -15,6 +15,7 @@ TIMEOUT := 20m
 # ARGS go to the server in `make run`; FUZZTIME is what each fuzz target gets.
 ARGS     ?=
 FUZZTIME ?= 20s
+COUNT    ?= 200000
 
 COMMANDS := $(notdir $(patsubst %/,%,$(dir $(wildcard cmd/*/main.go))))
 BENCHES  := $(notdir $(patsubst %/,%,$(dir $(wildcard benchmark/*/main.go))))
@@ -27,7 +28,7 @@ STATICCHECK := bin/tools/staticcheck-$(STATICCHECK_VERSION)
 
 PLATFORMS := linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 
-.PHONY: help build run test check race invariants lint fuzz docs bench bench-compare bench-devices bench-ladder soak cross clean
+.PHONY: help build run test check race invariants lint fuzz docs differential bench bench-compare bench-devices bench-ladder soak cross clean
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -66,6 +67,9 @@ fuzz: ## Run every fuzz target for FUZZTIME (20s) each
 			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$dir" </dev/null; \
 		done; \
 	done
+
+differential: ## Compare COUNT (200000) random commands of each family with redis-server, in RESP2 and RESP3
+	$(GO) test -count=1 -timeout 4h -run '^TestSame' ./server/servertest -args -commands $(COUNT)
 
 docs: ## Renew the tables of docs/commands.md
 	$(GO) test -count=1 -run TestPageIsCurrent ./server/command -args -rewrite

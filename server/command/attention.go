@@ -9,12 +9,7 @@ type attention struct{ bits atomic.Uint32 }
 // attentionCause is a reason for it, a bit each.
 type attentionCause uint32
 
-const (
-	watchEvents   attentionCause = 1 << iota // notify-keyspace-events: each key that changes is told
-	watchMonitors                            // MONITOR: each command is shown
-	watchTime                                // a low slowlog-log-slower-than: each command is timed
-	watchPause                               // CLIENT PAUSE: each command may have to wait
-)
+const watchEvents attentionCause = 1 << iota // notify-keyspace-events: each key that changes is told
 
 func (a *attention) any() bool { return a.bits.Load() != 0 }
 
