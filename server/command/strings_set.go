@@ -119,26 +119,38 @@ func (c *Context) overwrite(value []byte, deadline int64) {
 	if c.failed(status) {
 		return
 	}
-	if status == tsavorite.NotFound { // born dead
-		c.notify(newEvent, "new", c.Args[1])
-	}
-	c.notifySet(c.Args[1], deadline, status == tsavorite.Found || status == tsavorite.Blind)
+	c.notifySet(c.Args[1], deadline, status)
 	c.ok()
 }
 
-// notifySet tells that a key was given a value, and perhaps a deadline.
-func (c *Context) notifySet(key []byte, deadline int64, replaces bool) {
+// notifySet tells that a key was given a value, and perhaps a deadline. status is that of the write: NotFound
+// and Deleted are of a value born dead.
+func (c *Context) notifySet(key []byte, deadline int64, status tsavorite.Status) {
 	if c.command.Name == "restore" {
-		if replaces { // Redis deletes the key first
-			c.notify(newEvent, "new", key)
-		}
-		c.notify(genericEvent, "restore", key)
+		c.notifyRestore(key, status)
 		return
+	}
+	if status == tsavorite.NotFound {
+		c.notify(newEvent, "new", key)
 	}
 	c.notify(stringEvent, "set", key)
 	if deadline != 0 {
 		c.notify(genericEvent, "expire", key)
 	}
+}
+
+// notifyRestore tells of a RESTORE. Redis deletes the key first, and restores nothing that is born dead.
+func (c *Context) notifyRestore(key []byte, status tsavorite.Status) {
+	switch status {
+	case tsavorite.NotFound:
+		return
+	case tsavorite.Deleted:
+		c.notify(genericEvent, "del", key)
+		return
+	case tsavorite.Found, tsavorite.Blind:
+		c.notify(newEvent, "new", key)
+	}
+	c.notify(genericEvent, "restore", key)
 }
 
 // setIf gives the key in Args[1] a value under the options' conditions, and leaves the old value
@@ -158,10 +170,7 @@ func (c *Context) setIf(value []byte, deadline int64, options setOptions) (writt
 		return false, false
 	}
 	if u.written {
-		if status == tsavorite.NotFound { // born dead
-			c.notify(newEvent, "new", c.Args[1])
-		}
-		c.notifySet(c.Args[1], deadline, false)
+		c.notifySet(c.Args[1], deadline, status)
 	}
 	return u.written, true
 }
