@@ -85,7 +85,7 @@ func (s *Session) moveToTail(c *candidate) (uint64, error) {
 }
 
 // compacts reports whether the store moves live records to the tail and drops what was below.
-func (s *Store) compacts() bool { return s.options.Device == nil && !s.options.EvictOldest }
+func (s *Store) compacts() bool { return s.options.Device == nil && !s.log.Evicts() }
 
 // minPause is the least time between two rounds of compaction that gained nothing.
 const minPause = 100 * time.Millisecond

@@ -32,6 +32,8 @@ type Options struct {
 	IndexMaxBytes uint64
 	// MemoryBytes is the part of the log kept in memory, a multiple of PageBytes and at least three pages. 0 is 64 MiB.
 	MemoryBytes uint64
+	// MemoryCeilingBytes is up to where SetMemory may raise MemoryBytes; it is rounded up to a power of two of address space. 0 is MemoryBytes.
+	MemoryCeilingBytes uint64
 	// PageBytes is the size of a log page, a power of two in [4 KiB, 128 MiB]. 0 is 1 MiB, or less
 	// so that MemoryBytes holds 16.
 	PageBytes uint64

@@ -81,7 +81,7 @@ func (s *Session) Scan(namespace uint32, cursor uint64, limit int, v Visitor) (u
 // compacts: its live records have gone to the tail, so the bound follows.
 func (s *Session) skipDropped(at record.Address) record.Address {
 	begin := s.log.Begin()
-	if at < begin && s.store.compacts() {
+	if at < begin && s.store.options.Device == nil {
 		s.scan.bound = max(s.scan.bound, s.log.Tail())
 	}
 	return max(at, begin)

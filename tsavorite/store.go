@@ -87,7 +87,7 @@ func newStore(o Options, x *index.Index, restore *hlog.Restore) (*Store, error) 
 	var err error
 	s.log, err = hlog.New(hlog.Config{
 		PageBytes: o.PageBytes, MemoryBytes: o.MemoryBytes, MutablePercent: o.MutablePercent,
-		Device: o.Device, EvictOldest: o.EvictOldest, Epochs: s.epochs,
+		CeilingBytes: o.MemoryCeilingBytes, Device: o.Device, EvictOldest: o.EvictOldest, Epochs: s.epochs,
 		Compact: func() { wake(s.compact) }, Restore: restore,
 	})
 	if err != nil {
@@ -100,7 +100,7 @@ func newStore(o Options, x *index.Index, restore *hlog.Restore) (*Store, error) 
 // start starts what works in the background.
 func (s *Store) start() {
 	s.background.Go(s.runGrower)
-	if s.compacts() {
+	if s.options.Device == nil {
 		s.background.Go(s.runCompactor)
 	}
 }
@@ -146,8 +146,16 @@ func (s *Store) DropNamespace(namespace uint32) {
 	s.mu.Lock()
 	s.dropped[namespace] = uint64(s.log.Tail())
 	s.mu.Unlock()
-	s.log.AddDead(s.options.MemoryBytes) // how much is dead is not known: worth a round
+	s.log.AddDead(s.log.MemoryBytes()) // how much is dead is not known: worth a round
 }
+
+// SetMemory changes MemoryBytes of the options while the store serves, within MemoryCeilingBytes and down to MinPageCount pages. What
+// no longer fits goes to the device or is dropped, as when memory is full; where neither may be, the dead bytes among it are given
+// back and writes answer OutOfMemory until the rest fits.
+func (s *Store) SetMemory(bytes uint64) { s.log.SetBudget(bytes) }
+
+// SetEvictOldest changes EvictOldest of the options while the store serves.
+func (s *Store) SetEvictOldest(evict bool) { s.log.SetEvict(evict) }
 
 // PageBytes is the size of a log page: what a record must fit.
 func (s *Store) PageBytes() uint64 { return s.options.PageBytes }
@@ -236,6 +244,7 @@ type Info struct {
 	BeginAddress, HeadAddress, FlushedUntilAddress, SafeReadOnlyAddress, ReadOnlyAddress, TailAddress uint64
 
 	PageBytes, MemoryBytes uint64
+	MemoryCeilingBytes     uint64 // the most that SetMemory can grant
 	ResidentBytes          uint64 // log pages in memory
 	IndexBuckets           uint64
 	IndexBytes             uint64
@@ -258,7 +267,7 @@ func (s *Store) Info() Info {
 	info := Info{
 		BeginAddress: a.Begin, HeadAddress: a.Head, FlushedUntilAddress: a.FlushedUntil,
 		SafeReadOnlyAddress: a.SafeReadOnly, ReadOnlyAddress: a.ReadOnly, TailAddress: a.Tail,
-		PageBytes: s.options.PageBytes, MemoryBytes: s.options.MemoryBytes,
+		PageBytes: s.options.PageBytes, MemoryBytes: s.log.Budget(), MemoryCeilingBytes: s.log.RingBytes(),
 		ResidentBytes: a.Tail - a.ClosedUntil, FlushedBytes: a.FlushedBytes,
 		IndexBuckets: x.Buckets, IndexBytes: x.Bytes, OverflowBuckets: x.OverflowBuckets,
 		OverflowBytes: x.OverflowBytes, IndexGrowths: x.Growths,

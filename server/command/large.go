@@ -89,7 +89,7 @@ func appendChunkKey(dst []byte, id uint64, index int64) []byte {
 type largeStrings struct {
 	limit      int   // the longest value that is one record, in bytes
 	chunkBytes int64 // of values that are new
-	evicts     bool  // see L6
+	store      *tsavorite.Store
 	nextID     atomic.Uint64
 	locks      [largeLocks]largeLock
 
@@ -105,13 +105,16 @@ func (l *largeStrings) init(s *State) {
 	page := s.Store.PageBytes()
 	l.chunkBytes = int64(min(largestChunkBytes, page/4)) - chunkSlackBytes
 	l.limit = int(min(largestSmallBytes, page/4)) - chunkSlackBytes
-	l.evicts = s.Store.Evicts()
+	l.store = s.Store
 	s.Store.OnRelease(l.released)
 	l.unowned = map[uint64]orphan{}
 	l.reaper.state = s
 	// Ids that a log was recovered with are not to come again.
 	l.nextID.Store(rand.Uint64())
 }
+
+// loses says whether chunks may be dropped to make room, or have been (L6).
+func (l *largeStrings) loses() bool { return l.store.Evicts() || l.store.HasEvicted() }
 
 // released hears of records that were replaced, removed or dropped without a look at them.
 func (l *largeStrings) released(key tsavorite.Key, old tsavorite.Record) {

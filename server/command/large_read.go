@@ -42,7 +42,7 @@ func (r *chunkReader) Read(token uint64, status tsavorite.Status, record tsavori
 	switch {
 	case status == tsavorite.StatusError:
 		r.status = status
-	case status == tsavorite.NotFound && v.context.State.large.evicts:
+	case status == tsavorite.NotFound && v.context.State.large.loses():
 		v.lost = true
 	}
 	if r.status == tsavorite.StatusError || v.lost {

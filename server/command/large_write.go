@@ -79,7 +79,7 @@ func (v *large) makeHole(base, known int64) tsavorite.Status {
 	c := v.context
 	index := base / v.chunkBytes
 	switch {
-	case c.State.large.evicts:
+	case c.State.large.loses():
 		return settled(c.Session.Upsert(v.chunkKey(index), nil, tsavorite.Metadata{}))
 	case index < known: // left behind by a write that failed
 		return settled(c.Session.Delete(v.chunkKey(index)))
@@ -104,7 +104,7 @@ func (v *large) writeChunk(base int64, from int, data []byte) tsavorite.Status {
 		return settled(c.Session.Upsert(key, data, tsavorite.Metadata{}))
 	}
 	u := &c.chunkPatch
-	*u = chunkPatch{from: from, data: data, valid: valid, size: int(v.chunkBytes), mustExist: valid > 0 && c.State.large.evicts}
+	*u = chunkPatch{from: from, data: data, valid: valid, size: int(v.chunkBytes), mustExist: valid > 0 && c.State.large.loses()}
 	status := c.Session.RMW(key, u)
 	u.data = nil
 	if u.lost {

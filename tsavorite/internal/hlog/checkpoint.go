@@ -42,7 +42,7 @@ func (l *Log) restore(r *Restore) {
 		l.deviceBegin.Store(first * l.pageBytes)
 		l.deviceHold.Store(r.DeviceHold)
 	}
-	l.limit.Store(head + l.memoryBytes - l.reserve)
+	l.setLimitLocked() // nobody else knows l yet
 }
 
 // Bytes is the memory of [from, until), which lies in memory and within one page.

@@ -20,8 +20,9 @@
 //
 // Invariants:
 //
-//	H1  closed-until <= safe-head <= head <= flushed-until <= safe-read-only <= read-only <= tail <= limit + reserve,
-//	    and limit + reserve = closed-until + memory. All of them only grow.
+//	H1  closed-until <= safe-head <= head <= flushed-until <= safe-read-only <= read-only <= tail <= closed-until + ring.
+//	    All of them only grow. Limit and last, how far writers and compaction may allocate, are at most closed-until + ring, and fall
+//	    only when the budget does.
 //	H2  Bytes at or above head that a session in an epoch sees stay mapped and unchanged by the pager until it leaves.
 //	H3  Bytes below safe-read-only never change again; so what reaches the device is final.
 //	H4  A frame is all zeroes when its page becomes allocatable.
@@ -55,6 +56,8 @@ type Config struct {
 	Device                 device.Device // nil: memory only
 	EvictOldest            bool          // without a device: drop the oldest page instead of running full
 	Epochs                 *epoch.Table
+	// CeilingBytes is up to where SetBudget may raise MemoryBytes. Less than that is none.
+	CeilingBytes uint64
 	// Restore is where a recovered log stands; nil is an empty one.
 	Restore *Restore
 	// Compact wakes the goroutine that compacts a log without a device when it has run full. It is
@@ -71,10 +74,11 @@ type Log struct {
 
 	tail  atomic.Uint64 // grown by sessions with compare-and-swap
 	_     [56]byte
-	limit atomic.Uint64 // stored by the pager
-	_     [56]byte
+	limit atomic.Uint64 // how far writers may allocate; stored under mu
+	last  atomic.Uint64 // how far compaction may; stored under mu
+	_     [48]byte
 
-	reserve uint64 // bytes beyond limit that only compaction may allocate; immutable
+	budget budget
 
 	// Stored by the pager and by epoch actions; all monotonic.
 	begin, head, readOnly                   atomic.Uint64
@@ -92,11 +96,9 @@ type Log struct {
 	evicted    atomic.Bool // records were dropped to make room
 
 	memory        []byte
-	memoryBytes   uint64
-	mutableBytes  uint64 // of the pages up to and including the tail's
-	dropsEvicted  bool   // what leaves memory is gone: begin follows head
-	neverReadOnly bool   // no device: everything in memory is mutable
-	compact       func() // wakes whoever compacts; nil where nothing is compacted
+	dropsEvicted  atomic.Bool // what leaves memory is gone: begin follows head; stored under mu
+	neverReadOnly bool        // no device: everything in memory is mutable
+	compact       func()      // wakes whoever compacts; nil where nothing is compacted
 	epochs        *epoch.Table
 	device        device.Device
 	queue         device.Queue // the pager's
@@ -120,7 +122,7 @@ type Log struct {
 
 // New maps the memory and starts the pager.
 func New(c Config) (*Log, error) {
-	ring := uint64(1) << bits.Len64(c.MemoryBytes-1)
+	ring := uint64(1) << bits.Len64(max(c.MemoryBytes, c.CeilingBytes)-1)
 	memory, err := aligned.Map(int(ring))
 	if err != nil {
 		return nil, fmt.Errorf("cannot map %d bytes for the log: %w", ring, err)
@@ -129,25 +131,26 @@ func New(c Config) (*Log, error) {
 	l := &Log{
 		base: unsafe.Pointer(unsafe.SliceData(memory)), ringMask: ring - 1,
 		pageMask: c.PageBytes - 1, pageBytes: c.PageBytes,
-		memory: memory, memoryBytes: c.MemoryBytes, mutableBytes: mutableBytes(c),
-		dropsEvicted: c.EvictOldest && c.Device == nil, neverReadOnly: c.Device == nil,
-		epochs: c.Epochs, device: c.Device,
+		memory: memory, neverReadOnly: c.Device == nil, epochs: c.Epochs, device: c.Device,
 		wake: make(chan struct{}, 1), stop: make(chan struct{}), gone: make(chan struct{}),
 	}
 	l.room = sync.NewCond(&l.mu)
+	l.budget.bytes.Store(c.MemoryBytes)
+	l.budget.mutablePercent = uint64(c.MutablePercent)
+	l.dropsEvicted.Store(l.neverReadOnly && c.EvictOldest)
 	l.tail.Store(uint64(FirstAddress))
 	l.begin.Store(uint64(FirstAddress))
-	if c.Compact != nil && l.neverReadOnly && !l.dropsEvicted {
-		l.compact, l.reserve = c.Compact, c.PageBytes
+	if l.neverReadOnly {
+		l.compact = c.Compact
 	}
-	l.limit.Store(c.MemoryBytes - l.reserve)
+	l.setLimitLocked() // nobody else knows l yet
 	l.hold.Store(noHold)
 	l.deviceHold.Store(noHold)
 	if c.Restore != nil {
 		l.restore(c.Restore)
 	}
 	if c.Device != nil {
-		l.dropsEvicted = c.Device.Info().Kind == "null"
+		l.dropsEvicted.Store(c.Device.Info().Kind == "null")
 		if l.queue, err = c.Device.NewQueue(); err != nil {
 			_ = aligned.Unmap(memory)
 			return nil, fmt.Errorf("cannot open the log's device queue: %w", err)
@@ -156,14 +159,6 @@ func New(c Config) (*Log, error) {
 	}
 	go l.runPager()
 	return l, nil
-}
-
-// mutableBytes is the share of memory that is updated in place, in whole pages: at least the tail's
-// page, and at most what leaves one page ahead of the tail and one on its way to the device.
-func mutableBytes(c Config) uint64 {
-	pages := c.MemoryBytes / c.PageBytes
-	mutable := pages * uint64(c.MutablePercent) / 100
-	return min(max(mutable, 1), pages-2) * c.PageBytes
 }
 
 // Close stops the pager and unmaps the memory. No session may use the log any more. The device stays open.
@@ -216,21 +211,18 @@ func (l *Log) PageStart(a record.Address) record.Address {
 // PageEnd is where the page of a ends.
 func (l *Log) PageEnd(a record.Address) record.Address { return a + record.Address(l.PageRest(a)) }
 
-// MemoryBytes is the size of the part in memory.
-func (l *Log) MemoryBytes() uint64 { return l.memoryBytes }
-
 // PageRest is how many bytes lie from a to the end of its page.
 func (l *Log) PageRest(a record.Address) int { return int(l.pageBytes - uint64(a)&l.pageMask) }
 
 // Allocate reserves size bytes, a multiple of 8 and at most a page, at the tail. It returns 0 when
 // there is no room: leave the epoch, call WaitRoom and try again. The caller is inside its epoch and
 // writes the record before it leaves (R2 of package record, and the scan's reason to trust it).
-func (l *Log) Allocate(size int) record.Address { return l.allocate(size, 0) }
+func (l *Log) Allocate(size int) record.Address { return l.allocate(size, &l.limit) }
 
 // AllocateReserved is Allocate for compaction, which may use the last page of memory too.
-func (l *Log) AllocateReserved(size int) record.Address { return l.allocate(size, l.reserve) }
+func (l *Log) AllocateReserved(size int) record.Address { return l.allocate(size, &l.last) }
 
-func (l *Log) allocate(size int, reserve uint64) record.Address {
+func (l *Log) allocate(size int, limit *atomic.Uint64) record.Address {
 	for {
 		tail := l.tail.Load()
 		start := tail
@@ -238,7 +230,7 @@ func (l *Log) allocate(size int, reserve uint64) record.Address {
 			start = (tail + l.pageMask) &^ l.pageMask
 		}
 		end := start + uint64(size)
-		if end > l.limit.Load()+reserve {
+		if end > limit.Load() {
 			l.signal()
 			return 0
 		}
@@ -286,7 +278,7 @@ func (l *Log) StillBegins(begin record.Address) bool {
 }
 
 // Evicts reports whether records are dropped to make room.
-func (l *Log) Evicts() bool { return l.dropsEvicted }
+func (l *Log) Evicts() bool { return l.dropsEvicted.Load() }
 
 // HasEvicted reports whether records were dropped to make room.
 func (l *Log) HasEvicted() bool { return l.evicted.Load() }

@@ -53,10 +53,10 @@ func (l *Log) deadUntil() uint64 { return min(l.begin.Load(), l.hold.Load()) &^ 
 
 func (l *Log) shiftReadOnly(tailPage uint64) {
 	target := l.deadUntil()
-	if !l.neverReadOnly && tailPage+l.pageBytes > l.mutableBytes {
-		target = max(target, tailPage+l.pageBytes-l.mutableBytes)
+	if !l.neverReadOnly && tailPage+l.pageBytes > l.mutableBytes() {
+		target = max(target, tailPage+l.pageBytes-l.mutableBytes())
 	}
-	if l.dropsEvicted && l.neverReadOnly {
+	if l.dropsEvicted.Load() && l.neverReadOnly {
 		target = max(target, l.evictTarget(tailPage))
 	}
 	if advance(&l.readOnly, target) {
@@ -70,10 +70,10 @@ func (l *Log) shiftReadOnly(tailPage uint64) {
 // evictTarget is where head must be so that the page after the tail's is allocatable.
 func (l *Log) evictTarget(tailPage uint64) uint64 {
 	end := tailPage + 2*l.pageBytes
-	if end <= l.memoryBytes {
+	if end <= l.Budget() {
 		return 0
 	}
-	return end - l.memoryBytes
+	return end - l.Budget()
 }
 
 // flushPage writes the next page of the part that has become immutable, and reports whether it
@@ -83,8 +83,8 @@ func (l *Log) flushPage() bool {
 	if from >= until {
 		return false
 	}
-	if dead := min(l.deadUntil(), until); l.neverReadOnly || l.dropsEvicted || from < dead {
-		if l.neverReadOnly || l.dropsEvicted {
+	if dead := min(l.deadUntil(), until); l.neverReadOnly || l.dropsEvicted.Load() || from < dead {
+		if l.neverReadOnly || l.dropsEvicted.Load() {
 			dead = until
 		}
 		l.setError(nil) // what could not be written is not needed any more
@@ -164,17 +164,17 @@ func (l *Log) shiftHead(tailPage uint64) {
 	l.holdMu.Lock()
 	defer l.holdMu.Unlock()
 	target := l.deadUntil()
-	if !l.neverReadOnly || l.dropsEvicted {
+	if !l.neverReadOnly || l.dropsEvicted.Load() {
 		target = max(target, l.evictTarget(tailPage))
 	}
-	if l.dropsEvicted {
+	if l.dropsEvicted.Load() {
 		target = min(target, l.hold.Load())
 	}
 	target = min(target, l.flushedUntil.Load())
 	if target <= l.head.Load() {
 		return
 	}
-	if l.dropsEvicted && advance(&l.begin, target) {
+	if l.dropsEvicted.Load() && advance(&l.begin, target) {
 		l.evicted.Store(true)
 	}
 	if advance(&l.head, target) {
@@ -194,14 +194,14 @@ func (l *Log) recycle() bool {
 	}
 	at := page & l.ringMask
 	frame := l.memory[at : at+l.pageBytes]
-	if l.ringMask+1 == l.memoryBytes {
+	if l.RingBytes() == l.Budget() {
 		clear(frame)
 	} else {
 		aligned.Discard(frame)
 	}
 	l.mu.Lock()
 	l.closedUntil.Store(page + l.pageBytes)
-	l.limit.Store(page + l.pageBytes + l.memoryBytes - l.reserve)
+	l.setLimitLocked()
 	l.room.Broadcast()
 	l.mu.Unlock()
 	return true
@@ -229,7 +229,7 @@ func (l *Log) truncateDevice() {
 func (l *Log) check() {
 	a := l.Addresses()
 	if a.ClosedUntil > l.safeHead.Load() || a.Head > l.flushedUntil.Load() || a.FlushedUntil > l.safeReadOnly.Load() ||
-		a.SafeReadOnly > l.readOnly.Load() || a.ReadOnly > l.tail.Load() || a.Tail > l.limit.Load()+l.reserve {
+		a.SafeReadOnly > l.readOnly.Load() || a.ReadOnly > l.tail.Load() || a.Tail > l.closedUntil.Load()+l.RingBytes() {
 		invariant.Violated("H1", "addresses out of order: %v", a)
 	}
 }

@@ -17,14 +17,14 @@ const (
 	RoomGone             // the device does not take pages, or the log is closed
 )
 
-// WaitRoom blocks until the limit has risen above seen, the value it had when Allocate failed or
+// WaitRoom blocks until the limit is no longer seen, the value it had when Allocate failed or
 // later. The caller is outside its epoch, and in a log that is compacted holds no latches. The error explains
 // RoomGone.
 func (l *Log) WaitRoom(seen uint64) (Room, error) {
 	l.signal()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for l.limit.Load() <= seen {
+	for l.limit.Load() == seen {
 		if l.shut {
 			return RoomGone, fmt.Errorf("the log is closed")
 		}
@@ -43,12 +43,12 @@ func (l *Log) WaitRoom(seen uint64) (Room, error) {
 // compaction has found nothing to gain. When there may be something again it wakes compaction.
 func (l *Log) isFullLocked() bool {
 	switch {
-	case !l.neverReadOnly || l.dropsEvicted || !l.isUsedUp():
+	case !l.neverReadOnly || l.dropsEvicted.Load() || !l.isUsedUp():
 		return false
 	case l.compact == nil:
 		return true
 	}
-	if l.dead >= l.memoryBytes/gainShare {
+	if l.dead >= l.MemoryBytes()/gainShare {
 		l.full, l.dead = false, 0
 	}
 	if !l.full || time.Now().After(l.until) {
@@ -65,7 +65,7 @@ func (l *Log) isUsedUp() bool {
 
 // NeedsCompaction says whether a log without a device has no page left to offer.
 func (l *Log) NeedsCompaction() bool {
-	return l.compact != nil && l.isUsedUp() && l.tail.Load()+l.pageBytes > l.limit.Load()
+	return l.compact != nil && !l.dropsEvicted.Load() && l.isUsedUp() && l.tail.Load()+l.pageBytes > l.limit.Load()
 }
 
 // gainShare is the part of memory, one in gainShare, that must have died for another round to be worth it.
@@ -77,6 +77,7 @@ func (l *Log) TakeWanted() bool {
 	defer l.mu.Unlock()
 	wanted := l.wanted
 	l.wanted = false
+	l.setLimitLocked() // the tail may have gone on since the budget fell
 	return wanted
 }
 
@@ -99,7 +100,7 @@ func (l *Log) ClearFull() {
 
 // AddDead counts bytes of records that died.
 func (l *Log) AddDead(bytes uint64) {
-	if l.compact == nil {
+	if l.compact == nil || l.dropsEvicted.Load() {
 		return
 	}
 	l.mu.Lock()

@@ -1,0 +1,85 @@
+package hlog
+
+import "sync/atomic"
+
+// minBudgetPages is the least number of frames: one being filled, one ahead, one on its way to the device.
+const minBudgetPages = 3
+
+// budget is how many bytes of frames the log may use, at most the ring: what is not in use of the ring is only address space.
+type budget struct {
+	bytes          atomic.Uint64 // whole pages, at least minBudgetPages
+	mutablePercent uint64        // immutable
+}
+
+// Budget returns what SetBudget has set.
+func (l *Log) Budget() uint64 { return l.budget.bytes.Load() }
+
+// RingBytes is the most that SetBudget can grant.
+func (l *Log) RingBytes() uint64 { return l.ringMask + 1 }
+
+// SetBudget changes how much memory the log may use; it is rounded down to whole pages within what is possible. With a device,
+// or where the oldest pages are dropped, the pager gives frames back until the log fits. Otherwise compaction gives back what it
+// can, and writers find no room before the log fits; nothing that lives is lost.
+func (l *Log) SetBudget(bytes uint64) {
+	bytes = min(max(bytes&^l.pageMask, minBudgetPages*l.pageBytes), l.RingBytes())
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if before := l.budget.bytes.Swap(bytes); before == bytes {
+		return
+	}
+	l.followBudgetLocked()
+}
+
+// SetEvict changes, in a log without a device, whether the oldest page is dropped instead of running full.
+func (l *Log) SetEvict(evict bool) {
+	if !l.neverReadOnly {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.dropsEvicted.Store(evict)
+	l.followBudgetLocked()
+}
+
+// followBudgetLocked puts what has changed to use.
+func (l *Log) followBudgetLocked() {
+	l.full = false
+	l.setLimitLocked()
+	if l.compact != nil && !l.dropsEvicted.Load() && l.closedUntil.Load()+l.Budget() < l.tail.Load()+l.reserve() {
+		l.wanted = true
+		l.compact()
+	}
+	l.room.Broadcast()
+	l.signal()
+}
+
+// reserve is how many bytes of the budget only compaction may allocate, in a log without a device.
+func (l *Log) reserve() uint64 {
+	if l.compact == nil || !l.neverReadOnly || l.dropsEvicted.Load() {
+		return 0
+	}
+	return l.pageBytes
+}
+
+// setLimitLocked follows the free frames and the budget. Where the budget has fallen below what lives, compaction still gets a page
+// of room: it gives more back in turn.
+func (l *Log) setLimitLocked() {
+	closed, reserve := l.closedUntil.Load(), l.reserve()
+	last := closed + l.Budget()
+	l.limit.Store(last - reserve)
+	if reserve > 0 {
+		enough := (l.tail.Load()+l.pageMask)&^l.pageMask + reserve
+		last = max(last, min(enough, closed+l.RingBytes()))
+	}
+	l.last.Store(last)
+}
+
+// mutableBytes is the share of memory that is updated in place, in whole pages: at least the tail's
+// page, and at most what leaves one page ahead of the tail and one on its way to the device.
+func (l *Log) mutableBytes() uint64 {
+	pages := l.Budget() / l.pageBytes
+	return min(max(pages*l.budget.mutablePercent/100, 1), pages-2) * l.pageBytes
+}
+
+// MemoryBytes is the budget, or what is in frames where that is still more.
+func (l *Log) MemoryBytes() uint64 { return max(l.Budget(), l.tail.Load()-l.closedUntil.Load()) }
