@@ -54,6 +54,13 @@ func allocKeys(count int) []tsavorite.Key {
 // allocSession opens a store and a session inside its epoch.
 func allocSession(t *testing.T, o tsavorite.Options) *tsavorite.Session {
 	t.Helper()
+	_, session := allocStore(t, o)
+	return session
+}
+
+// allocStore opens a store and a session inside its epoch.
+func allocStore(t *testing.T, o tsavorite.Options) (*tsavorite.Store, *tsavorite.Session) {
+	t.Helper()
 	store, err := tsavorite.Open(o)
 	if err != nil {
 		t.Fatalf("cannot open the store: %v", err)
@@ -70,7 +77,7 @@ func allocSession(t *testing.T, o tsavorite.Options) *tsavorite.Session {
 			t.Errorf("cannot close the store: %v", err)
 		}
 	})
-	return session
+	return store, session
 }
 
 // wantNoAllocations runs f often, and first once to warm up what is kept for the next time.

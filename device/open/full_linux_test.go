@@ -3,15 +3,12 @@ package open
 import (
 	"bytes"
 	"errors"
-	"os"
-	"os/exec"
-	"os/signal"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/pyropedb/pyrope/device"
 	"github.com/pyropedb/pyrope/device/aligned"
+	"github.com/pyropedb/pyrope/device/devicetest"
 	"golang.org/x/sys/unix"
 )
 
@@ -21,73 +18,30 @@ const (
 	fullRoomBytes  = fullBlocks * fullBlockBytes / 2 // what the disk holds at first
 )
 
-// TestDeviceFull runs itself in processes of their own, one with a file system of a megabyte that only
-// it sees, one whose files may have a megabyte: the second works where nobody may mount.
+// TestDeviceFull fills a file system of a megabyte that only a process of its own sees.
 func TestDeviceFull(t *testing.T) {
-	const marker = "PYROPE_DEVICE_FULL"
-	switch os.Getenv(marker) {
-	case "mount":
-		directory := t.TempDir()
-		if !mountSmall(t, directory) {
-			return
-		}
-		writeUntilFull(t, directory, unix.ENOSPC, func() {
-			if err := unix.Mount("tmpfs", directory, "tmpfs", unix.MS_REMOUNT, "size=64m"); err != nil {
-				t.Fatal(err)
-			}
-		}, func() {
-			if err := unix.Mount("tmpfs", directory, "tmpfs", unix.MS_REMOUNT, "size=1m"); err != nil {
-				t.Fatal(err)
-			}
-		})
-	case "limit":
-		signal.Ignore(unix.SIGXFSZ)
-		limit := func(bytes uint64) {
-			if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: bytes, Max: unix.RLIM_INFINITY}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		writeUntilFull(t, t.TempDir(), unix.EFBIG, func() { limit(unix.RLIM_INFINITY) }, func() { limit(fullRoomBytes) })
-	default:
-		for way, flags := range map[string]uintptr{"mount": syscall.CLONE_NEWNS, "limit": 0} {
-			command := exec.Command(os.Args[0], "-test.run=^TestDeviceFull$", "-test.v")
-			command.Env = append(os.Environ(), marker+"="+way)
-			command.SysProcAttr = &syscall.SysProcAttr{Cloneflags: flags}
-			output, err := command.CombinedOutput()
-			if flags != 0 && errors.Is(err, unix.EPERM) {
-				t.Logf("a file system of one's own is forbidden here: %v", err)
-				continue
-			}
-			if err != nil || !strings.Contains(string(output), "PASS") {
-				t.Errorf("%s: %v\n%s", way, err, output)
-			}
-		}
+	if !devicetest.InProcess(t, unix.CLONE_NEWNS) {
+		return
+	}
+	directory := t.TempDir()
+	if resize := devicetest.MountSmall(t, directory, "1m"); resize != nil {
+		writeUntilFull(t, directory, unix.ENOSPC, func() error { return resize("64m") }, func() error { return resize("1m") })
 	}
 }
 
-// mountSmall mounts a tmpfs of a megabyte in the process's own mount namespace, if that is allowed.
-func mountSmall(t *testing.T, directory string) bool {
-	t.Helper()
-	err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
-	if err == nil {
-		err = unix.Mount("tmpfs", directory, "tmpfs", 0, "size=1m")
+// TestFilesFull fills files that may have a megabyte: it works where nobody may mount.
+func TestFilesFull(t *testing.T) {
+	if !devicetest.InProcess(t, 0) {
+		return
 	}
-	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {
-		t.Logf("mounting is forbidden here: %v", err)
-		return false
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = unix.Unmount(directory, unix.MNT_DETACH) })
-	return true
+	writeUntilFull(t, t.TempDir(), unix.EFBIG, func() error { return devicetest.LimitFiles(unix.RLIM_INFINITY) }, func() error { return devicetest.LimitFiles(fullRoomBytes) })
 }
 
 // writeUntilFull has every sort of device that works in directory run out of space and get more.
-func writeUntilFull(t *testing.T, directory string, want error, grow, shrink func()) {
+func writeUntilFull(t *testing.T, directory string, want error, grow, shrink func() error) {
 	for _, c := range candidates {
 		t.Run(c.name, func(t *testing.T) {
-			grow()
+			mustResize(t, grow)
 			d, err := c.open(device.Options{Directory: directory, FileName: c.name, SegmentSizeBytes: 4 << 20, SectorSizeBytes: 4096})
 			if c.name != "file" && (errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EINVAL)) {
 				t.Logf("does not work here: %v", err)
@@ -96,7 +50,7 @@ func writeUntilFull(t *testing.T, directory string, want error, grow, shrink fun
 			if err != nil {
 				t.Fatal(err)
 			}
-			shrink()
+			mustResize(t, shrink)
 			fillAndGrow(t, d, want, grow)
 			if err := errors.Join(d.Truncate(4<<20), d.Close()); err != nil {
 				t.Error(err)
@@ -105,9 +59,16 @@ func writeUntilFull(t *testing.T, directory string, want error, grow, shrink fun
 	}
 }
 
+func mustResize(t *testing.T, resize func() error) {
+	t.Helper()
+	if err := resize(); err != nil {
+		t.Fatalf("cannot change the room: %v", err)
+	}
+}
+
 // fillAndGrow writes twice what there is room for: each write is complete or answers want, what was
 // acknowledged reads back, and with more room those that failed succeed.
-func fillAndGrow(t *testing.T, d device.Device, want error, grow func()) {
+func fillAndGrow(t *testing.T, d device.Device, want error, grow func() error) {
 	q, err := d.NewQueue()
 	if err != nil {
 		t.Fatal(err)
@@ -143,7 +104,7 @@ func fillAndGrow(t *testing.T, d device.Device, want error, grow func()) {
 		}
 	}
 	check(written)
-	grow()
+	mustResize(t, grow)
 	if _, failed = carryOut(q, failed); len(failed) != 0 {
 		t.Errorf("with more room %d writes still fail: %v", len(failed), failed[0].Err)
 	}

@@ -2,12 +2,8 @@ package uring_test
 
 import (
 	"errors"
-	"os"
-	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
-	"unsafe"
 
 	"github.com/pyropedb/pyrope/device"
 	"github.com/pyropedb/pyrope/device/aligned"
@@ -57,19 +53,10 @@ func TestLowMemlockLimit(t *testing.T) {
 	if !requireRings(t) {
 		return
 	}
-	if os.Getenv("PYROPE_LOW_MEMLOCK") == "" {
-		command := exec.Command(os.Args[0], "-test.run=^TestLowMemlockLimit$", "-test.v")
-		command.Env = append(os.Environ(), "PYROPE_LOW_MEMLOCK=1")
-		output, err := command.CombinedOutput()
-		if err != nil || !strings.Contains(string(output), "PASS") {
-			t.Errorf("%v\n%s", err, output)
-		}
+	if !devicetest.InProcess(t, 0) {
 		return
 	}
-	limit := unix.Rlimit{Cur: 64 << 10, Max: 64 << 10}
-	if err := unix.Setrlimit(unix.RLIMIT_MEMLOCK, &limit); err != nil {
-		t.Fatal(err)
-	}
+	devicetest.LimitLockedMemory(t, 64<<10)
 	d, err := uring.Open(device.Options{Directory: t.TempDir(), IOContexts: 4, QueueDepth: 4096})
 	if err != nil {
 		t.Fatal(err)
@@ -88,21 +75,12 @@ func TestRegistrationBeyondTheLimit(t *testing.T) {
 	if !requireRings(t) {
 		return
 	}
-	if os.Getenv("PYROPE_NO_PINNING") == "" {
-		command := exec.Command(os.Args[0], "-test.run=^TestRegistrationBeyondTheLimit$", "-test.v")
-		command.Env = append(os.Environ(), "PYROPE_NO_PINNING=1")
-		output, err := command.CombinedOutput()
-		if err != nil || !strings.Contains(string(output), "PASS") {
-			t.Errorf("%v\n%s", err, output)
-		}
+	if !devicetest.InProcess(t, 0) {
 		return
 	}
-	if err := unix.Setrlimit(unix.RLIMIT_MEMLOCK, &unix.Rlimit{Cur: 64 << 10, Max: 64 << 10}); err != nil {
-		t.Fatal(err)
-	}
-	header, none := [2]uint32{unix.LINUX_CAPABILITY_VERSION_3}, [6]uint32{}
-	if _, _, errno := syscall.AllThreadsSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&none)), 0); errno != 0 {
-		t.Fatal(errno)
+	devicetest.LimitLockedMemory(t, 64<<10)
+	if !devicetest.DropPrivileges(t) {
+		return
 	}
 	d, err := uring.Open(device.Options{Directory: t.TempDir(), IOContexts: 1})
 	if err != nil {
