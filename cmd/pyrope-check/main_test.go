@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -75,7 +74,7 @@ func TestCheck(t *testing.T) {
 
 	// Torn: the closing block is cut.
 	write(whole[:end-3])
-	expect(t, directory, 1, fmt.Sprint("TORN at address "))
+	expect(t, directory, 1, "TORN at address ")
 	torn, _ := os.ReadFile(name)
 	if len(torn) != end-3 {
 		t.Error("a check without --repair changes the file")

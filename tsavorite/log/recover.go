@@ -60,27 +60,25 @@ func recoverLog(o Options) (result recovered, err error) {
 		return result, err
 	}
 	c.total, c.result.Begin = uint64(end-lowest), lowest
-	for at := lowest; ; {
-		at, problem, err := c.follow(at)
-		if err != nil {
-			return c.result, err
-		}
-		behind, err := c.search(at)
-		if err != nil {
-			return c.result, err
-		}
-		if behind.begin > at {
-			// A truncation was cut short, and left a hole below the begin that it had made durable.
-			at, c.result.Begin, c.entries = behind.begin, behind.begin, assembler{}
-			if at, problem, err = c.follow(at); err != nil {
-				return c.result, err
-			}
-			if behind, err = c.search(at); err != nil {
-				return c.result, err
-			}
-		}
-		return c.conclude(lowest, at, end, problem, behind)
+	at, problem, err := c.follow(lowest)
+	if err != nil {
+		return c.result, err
 	}
+	behind, err := c.search(at)
+	if err != nil {
+		return c.result, err
+	}
+	if behind.begin > at {
+		// A truncation was cut short, and left a hole below the begin that it had made durable.
+		at, c.result.Begin, c.entries = behind.begin, behind.begin, assembler{}
+		if at, problem, err = c.follow(at); err != nil {
+			return c.result, err
+		}
+		if behind, err = c.search(at); err != nil {
+			return c.result, err
+		}
+	}
+	return c.conclude(lowest, at, end, problem, behind)
 }
 
 // conclude judges what was found: a log that ends at an address, or a damaged one.

@@ -1,7 +1,5 @@
 package log
 
-import "sync/atomic"
-
 // Entry is one entry of a scan. Its bytes are valid until the next call of the scanner.
 type Entry struct {
 	Address Address
@@ -17,7 +15,6 @@ type Scanner struct {
 	entries assembler
 	ready   []Entry // of the last block, whose bytes the reader holds
 	taken   int     // how many of them were handed out
-	closed  atomic.Bool
 }
 
 // Scan returns a scanner of the entries at or above an address, which is one that Tail or a scan returned, or the
