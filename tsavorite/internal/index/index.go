@@ -94,7 +94,8 @@ func (x *Index) Sizes() Sizes {
 	}
 }
 
-// Crowded reports whether the index should double: more than an eighth as many overflow buckets as main ones.
+// Crowded reports whether the index should double: more than an eighth as many overflow buckets as main ones
+// (decision 12 has what other shares would cost).
 func (x *Index) Crowded() bool {
 	t := x.current.Load()
 	return t.overflowCount.Load() > t.BucketCount()/8
