@@ -2,7 +2,6 @@ package server
 
 import (
 	"log/slog"
-	"net/netip"
 	"sync"
 	"sync/atomic"
 
@@ -56,7 +55,7 @@ func (h *handler) Open(c *network.Conn) {
 	switch {
 	case server.Clients.Count() >= server.MaxClients():
 		refusal = errMaxClients
-	case server.Current().ProtectedMode.IsOn() && server.Password() == "" && !isLocal(c.RemoteAddress()):
+	case server.Current().ProtectedMode.IsOn() && server.Password() == "" && !command.IsLocal(c.RemoteAddress()):
 		refusal = errDenied
 	default:
 		h.introduce(c)
@@ -65,12 +64,6 @@ func (h *handler) Open(c *network.Conn) {
 	h.refused.Add(1)
 	c.Out = resp.AppendError(c.Out, refusal)
 	c.CloseAfterReply()
-}
-
-// isLocal tells whether a peer is on this machine for sure: at the other end of a unix socket or of loopback.
-func isLocal(remote string) bool {
-	address, err := netip.ParseAddrPort(remote)
-	return err != nil || address.Addr().Unmap().IsLoopback()
 }
 
 // use takes what connections need of the options; it is called again when they change.

@@ -77,6 +77,9 @@ func start(t *testing.T, options config.Options) *server.Server {
 // newServer makes a server that is closed with the test.
 func newServer(t *testing.T, options config.Options) *server.Server {
 	t.Helper()
+	if options.EnableDebug == "" {
+		options.EnableDebug = config.DebugYes
+	}
 	s, err := server.New(server.Options{Options: options})
 	if err != nil {
 		t.Fatal(err)

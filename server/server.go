@@ -154,7 +154,7 @@ func (s *Server) describe(level *slog.LevelVar) {
 		about.Device = s.device.Info()
 	}
 	about.SetPassword(s.options.Password)
-	s.state.ScatterGather.Store(s.options.ScatterGather.IsOn())
+	s.state.UseOptions()
 }
 
 // Start listens on every address of the options and serves what connects. It returns once

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -113,6 +114,13 @@ func (c *Client) IdleSince() time.Time {
 		return after
 	}
 	return heard
+}
+
+// IsLocal tells whether the peer with an address is on this machine for sure: at the other end of a unix socket or of
+// loopback, or without a socket.
+func IsLocal(remote string) bool {
+	address, err := netip.ParseAddrPort(remote)
+	return err != nil || address.Addr().Unmap().IsLoopback()
 }
 
 // Name is what CLIENT SETNAME gave, or empty. Any goroutine.

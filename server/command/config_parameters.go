@@ -85,6 +85,14 @@ var constantParameters = map[string]string{
 // ownParameters are those whose value is not just the text of an option.
 var ownParameters = []parameter{
 	{name: "active-expire-effort", get: expireEffort, set: setExpireEffort},
+	{name: "latency-monitor-threshold", set: setLatencyThreshold,
+		get: func(s *State) string { return s.latency.get(&s.latency.thresholdMilliseconds) }},
+	{name: "latency-tracking", get: func(s *State) string { return yesNo(!s.latency.untracked.Load()) }, set: setLatencyTracking},
+	{name: "latency-tracking-info-percentiles", get: latencyPercentiles, set: setLatencyPercentiles},
+	{name: "slowlog-log-slower-than", set: setSlowMicroseconds,
+		get: func(s *State) string { return s.latency.get(&s.latency.slowMicroseconds) }},
+	{name: "slowlog-max-len", set: setSlowLimit,
+		get: func(s *State) string { return s.latency.get(&s.latency.slowLimit) }},
 	{name: "aof-commit-freq", get: func(s *State) string { return string(s.commitFrequency()) }, set: setCommitFrequency},
 	{name: "appendfsync", get: appendFsync, set: setCommitFrequency},
 	{name: "appendonly", get: func(s *State) string { return yesNo(s.AppendOnly != nil) }},
@@ -157,11 +165,11 @@ func setExpireEffort(s *State, value string) (func(), string) {
 
 // setScatterGather turns the gathering of reads on or off.
 func setScatterGather(s *State, value string) (func(), string) {
-	var on config.Switch
-	if err := on.UnmarshalText([]byte(value)); err != nil {
-		return nil, "argument must be 'yes' or 'no'"
+	if problem := checkSwitch(value); problem != "" {
+		return nil, problem
 	}
-	return func() { s.ScatterGather.Store(on.IsOn()) }, ""
+	on := strings.EqualFold(value, string(config.On))
+	return func() { s.ScatterGather.Store(on) }, ""
 }
 
 // setLevel changes which log lines are written.

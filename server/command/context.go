@@ -25,7 +25,7 @@ type Context struct {
 
 	keyspace *Keyspace // of the client's database; loaded anew for every command
 	command  *Command  // the present one
-	meter    meter     // charges time to commands
+	meter    meter
 
 	ownPushes []byte   // what the present command pushed to its own client
 	given     struct { // the deadline the present command gives a key; see giveDeadline

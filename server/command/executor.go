@@ -62,10 +62,10 @@ func (c *Context) Execute(client *Client) {
 func (c *Context) begin(client *Client) {
 	c.Client = client
 	c.enter()
+	c.meter.start()
 }
 
 func (c *Context) end() {
-	c.settle(nil)
 	c.leave()
 	c.Client = nil
 	if len(c.Args) > keepArguments {
@@ -101,11 +101,14 @@ func (c *Context) execute() {
 		c.reject(d, errLoading)
 		return
 	}
-	c.charge(d, 1)
+	client.noteCommand(d)
 	c.command = d
 	c.keyspace = c.State.databases[client.Database()].Keyspace()
 	mark := len(c.Out)
 	d.Handler(c)
+	if took, slow := c.charge(d, 1); slow {
+		c.noteSlow(d, took, c.Args)
+	}
 	if c.given.keyspace != nil {
 		c.passDeadline()
 	}

@@ -73,7 +73,9 @@ func (e *Expirer) Step(now time.Time) {
 		return
 	}
 	effort := int(max(e.state.expiry.effort.Load(), defaultExpireEffort))
-	end := time.Now().Add(time.Duration(effort) * expireTime)
+	begin := time.Now()
+	end := begin.Add(time.Duration(effort) * expireTime)
+	defer func() { e.state.NoteLatency(CauseExpiry, time.Since(begin)) }()
 	c := e.context
 	c.enter()
 	defer c.leave()

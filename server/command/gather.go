@@ -153,9 +153,13 @@ func (c *Context) gatherGets(input []byte) (consumed int) {
 		}
 	}
 	asked := len(g.keys)
-	c.charge(getCommand, uint64(asked))
-	if done := g.read(c.ReplyLimit); done < asked { // what follows is served when the replies so far are sent
-		c.meter.calls -= uint64(asked - done)
+	c.Client.noteCommand(getCommand)
+	first := g.keys[0].Bytes
+	done := g.read(c.ReplyLimit)
+	if took, slow := c.charge(getCommand, uint64(done)); slow {
+		c.noteSlow(getCommand, took, runArguments(done, []byte("GET"), first))
+	}
+	if done < asked { // what follows is served when the replies so far are sent
 		consumed = 0
 		for range done {
 			_, used = scanGet(input[consumed:])

@@ -33,7 +33,7 @@ func (c *Context) gatherSets(input []byte) (consumed int) {
 			break
 		}
 	}
-	c.charge(setCommand, uint64(len(run.keys)))
+	c.Client.noteCommand(setCommand)
 	c.command = setCommand
 	if len(run.keys) > 1 {
 		c.Session.Prefetch(run.keys)
@@ -52,6 +52,9 @@ func (c *Context) gatherSets(input []byte) (consumed int) {
 			continue
 		}
 		c.ok()
+	}
+	if took, slow := c.charge(setCommand, uint64(len(run.keys))); slow {
+		c.noteSlow(setCommand, took, runArguments(len(run.keys), []byte("SET"), run.keys[0].Bytes, run.values[0]))
 	}
 	return consumed
 }

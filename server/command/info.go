@@ -41,6 +41,7 @@ var infoSections = []infoSection{
 	{"modules", "Modules", func(*State, *infoWriter) {}, byNotAll},
 	{"commandstats", "Commandstats", infoCommandStats, byAll},
 	{"errorstats", "Errorstats", infoErrorStats, byDefault},
+	{"latencystats", "Latencystats", infoLatencyStats, byAll},
 	{"cluster", "Cluster", infoCluster, byDefault},
 	{"store", "Store", infoStore, byDefault},
 	{"keyspace", "Keyspace", infoKeyspace, byDefault},

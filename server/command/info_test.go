@@ -50,8 +50,8 @@ func TestInfoSections(t *testing.T) {
 		}
 	}
 	const byDefault = "Server Clients Memory Persistence Stats Replication CPU Modules Errorstats Cluster Store Keyspace"
-	const all = "Server Clients Memory Persistence Stats Replication CPU Commandstats Errorstats Cluster Store Keyspace"
-	const everything = "Server Clients Memory Persistence Stats Replication CPU Modules Commandstats Errorstats Cluster Store Keyspace"
+	const all = "Server Clients Memory Persistence Stats Replication CPU Commandstats Errorstats Latencystats Cluster Store Keyspace"
+	const everything = "Server Clients Memory Persistence Stats Replication CPU Modules Commandstats Errorstats Latencystats Cluster Store Keyspace"
 	check("", byDefault)
 	check("default", byDefault)
 	check("ALL", all)
@@ -59,7 +59,7 @@ func TestInfoSections(t *testing.T) {
 	check("all modules", everything)
 	check("nothing", "")
 	check("keyspace nothing SERVER server", "Server Keyspace")
-	check("commandstats default", everything)
+	check("commandstats default", strings.Replace(everything, " Latencystats", "", 1))
 }
 
 func TestInfoIsWellFormed(t *testing.T) {

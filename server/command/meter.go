@@ -1,34 +1,27 @@
 package command
 
-// meter counts a run of calls of one command, and the time they take. Only when the command
-// changes from one to the next, and at the end of a batch, does it read the clock and write to
-// the counters that others read: a pipeline of equal commands pays for it once.
+// meter measures the time commands take. There is one clock reading between two commands: the end of one is the
+// beginning of the next. A run of GETs or SETs that is gathered is one measurement, which all its calls share.
 type meter struct {
-	command *Command // nil at the start of a batch
-	calls   uint64   // of command, not yet counted
-	began   int64    // when the run began, see monotonic
+	began int64 // of what is executed now, see monotonic
 }
 
-// charge counts calls of d that are about to be executed.
-func (c *Context) charge(d *Command, calls uint64) {
-	if c.meter.command != d {
-		c.settle(d)
-	}
-	c.meter.calls += calls
-}
+// start begins a measurement: at the begin of a batch, and where what went before is nobody's time.
+func (m *meter) start() { m.began = monotonic() }
 
-// settle moves what the meter has to the counters of the command, the context and the client, and
-// begins a run of next.
-func (c *Context) settle(next *Command) {
+// charge adds calls of d, which have just been executed, to the counters of the command and the client, and begins the
+// next measurement. slow tells that they took so long that somebody wants to know, see noteSlow.
+func (c *Context) charge(d *Command, calls uint64) (took int64, slow bool) {
 	now := monotonic()
-	if m := &c.meter; m.command != nil {
-		stats := &c.Stats.Commands[m.command.index]
-		stats.Calls.add(m.calls)
-		stats.Nanoseconds.add(uint64(now - m.began))
-		c.Client.count(m.calls)
+	took = now - c.meter.began
+	c.meter.began = now
+	stats := &c.Stats.Commands[d.index]
+	stats.Calls.add(calls)
+	stats.Nanoseconds.add(uint64(took))
+	c.Client.count(calls)
+	watch := &c.State.latency
+	if !watch.untracked.Load() {
+		stats.latencies().add(uint64(took)/max(calls, 1), calls)
 	}
-	c.meter = meter{command: next, began: now}
-	if next != nil {
-		c.Client.noteCommand(next)
-	}
+	return took, took >= watch.least.Load()
 }

@@ -5,12 +5,17 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/pyropedb/pyrope/server/config"
 	"github.com/pyropedb/pyrope/server/resp"
 )
 
 // debug is DEBUG, with what test suites use of it. It is no container in the table, because Redis
 // has one error for an unknown subcommand and for a wrong number of arguments.
 func debug(c *Context) {
+	if !c.mayDebug() {
+		c.error(errDebugRefused)
+		return
+	}
 	word := c.Args[1]
 	takes := func(name string, least, most int) bool {
 		given := len(c.Args) - 2
@@ -42,6 +47,17 @@ func debug(c *Context) {
 	default:
 		c.errorf(errDebugSubcommand, echo(word, echoLimit))
 	}
+}
+
+// mayDebug tells whether enable-debug-command lets the client use DEBUG. Commands without a server around them do.
+func (c *Context) mayDebug() bool {
+	switch c.State.Server.Options.EnableDebug {
+	case config.DebugNo:
+		return false
+	case config.DebugLocal:
+		return IsLocal(c.Client.Address)
+	}
+	return true
 }
 
 // debugHelp is DEBUG HELP.

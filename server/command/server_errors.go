@@ -35,4 +35,7 @@ const (
 	errOnlyRESP3           = "ERR RESP2 is not supported by this command"
 	errProtocolType        = "ERR Wrong protocol type name. Please use one of the following: string|integer|double|bignum|null|array|set|map|attrib|push|verbatim|true|false"
 	errTimeoutNegative     = "ERR timeout is negative"
+	errSlowCount           = "ERR count should be greater than or equal to -1"
+	errNoSamples           = "ERR No samples available for event '%s'"
+	errDebugRefused        = "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", you can run it from a local connection, otherwise you need to set this option in the configuration file, and then restart the server."
 )

@@ -32,6 +32,7 @@ type State struct {
 	attention     attention
 	eventClasses  atomic.Uint32 // eventClass: notify-keyspace-events
 	expiry        expiry
+	latency       latencyMonitor
 	groups        groupWrites
 	databases     []Database
 	nextNamespace atomic.Uint32
@@ -60,6 +61,7 @@ func NewState(store *tsavorite.Store, databases int) (*State, error) {
 	s.ScatterGather.Store(true)
 	s.Broker.Match = globMatch
 	s.large.init(s)
+	s.latency.init()
 	for i := range s.databases {
 		s.databases[i].keyspace.Store(newKeyspace(s.newNamespace()))
 	}

@@ -21,6 +21,8 @@ type CommandStats struct {
 	Nanoseconds counter // time spent in them
 	Rejected    counter // calls refused before execution: arity, authentication
 	Failed      counter // executions that replied with an error
+
+	histogram atomic.Pointer[latencyHistogram] // nil until a call is counted in it
 }
 
 // Stats are the counters of one Context; Totals adds them up.
@@ -53,6 +55,7 @@ func (s *Stats) addTo(sum *Stats, factor uint64) {
 		to.Nanoseconds.add(factor * from.Nanoseconds.Load())
 		to.Rejected.add(factor * from.Rejected.Load())
 		to.Failed.add(factor * from.Failed.Load())
+		from.histogram.Load().addTo(to, factor)
 	}
 	sum.Hits.add(factor * s.Hits.Load())
 	sum.Misses.add(factor * s.Misses.Load())

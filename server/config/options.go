@@ -140,6 +140,24 @@ type Options struct {
 	// HTTPBind is the address of HTTPPort. Empty is loopback; "*" is every address.
 	HTTPBind string `name:"http-bind" group:"HTTP" help:"Address of --http-port, * for every one (127.0.0.1)."`
 
+	// SlowMicroseconds is the time in microseconds from which a call is kept in the slow log; a given 0 keeps every call, -1
+	// none. Not given is 10000.
+	SlowMicroseconds Number `name:"slowlog-log-slower-than" min:"-1" max:"9223372036854775807" group:"Log" help:"Microseconds from which a call is kept in the slow log, 0 for every call, -1 for none (10000)."`
+	// SlowEntries is how many calls the slow log keeps. Not given is 128.
+	SlowEntries Number `name:"slowlog-max-len" min:"0" max:"9223372036854775807" group:"Log" help:"Calls that the slow log keeps (128)."`
+	// LatencyThreshold is the time in milliseconds from which a cause of latency is kept for LATENCY. 0 is never.
+	LatencyThreshold Number `name:"latency-monitor-threshold" min:"0" max:"9223372036854775807" group:"Log" help:"Milliseconds from which LATENCY keeps what took long, 0 for never (0)."`
+	// LatencyTracking counts the times that commands take, for INFO latencystats and LATENCY HISTOGRAM. Default is on.
+	LatencyTracking Switch `name:"latency-tracking" group:"Log" help:"Count the times that commands take, for INFO latencystats (yes)."`
+	// LatencyPercentiles are those that INFO latencystats shows. Empty is 50, 99 and 99.9.
+	LatencyPercentiles Percentiles `name:"latency-tracking-info-percentiles" group:"Log" help:"Percentiles in INFO latencystats (50 99 99.9)."`
+	// KeyspaceEvents are the classes of keyspace events that are told, by Redis's letters. Empty is none.
+	KeyspaceEvents EventLetters `name:"notify-keyspace-events" group:"Network" help:"Keyspace events to tell, by Redis's letters, e.g. KEA (none)."`
+	// ExpireEffort is how much of a processor active expiry may take, 1 to 10. 0 is 1.
+	ExpireEffort int `name:"active-expire-effort" min:"1" max:"10" group:"Memory" help:"Effort of active expiry, 1 to 10 (1)."`
+	// EnableDebug says who may use DEBUG. Default is nobody.
+	EnableDebug DebugAccess `name:"enable-debug-command" group:"Network" help:"Who may use DEBUG: no, yes, or local for connections from this machine (no)."`
+
 	// LoggerLevel is the least level that is logged. Default is Information.
 	LoggerLevel Level `name:"logger-level" aliases:"loglevel" group:"Log" help:"Trace, Debug, Information, Warning, Error, Critical or None (Information)."`
 	// LoggerFormat is how a log line is written. Default is Text.

@@ -177,7 +177,7 @@ func isHex(text string) bool {
 var redisDirectives = fieldSet(`
 	acl-pubsub-default aclfile acllog-max-len active-defrag-cycle-max active-defrag-cycle-min
 	active-defrag-ignore-bytes active-defrag-max-scan-fields active-defrag-threshold-lower
-	active-defrag-threshold-upper active-expire-effort activedefrag activerehashing always-show-logo
+	active-defrag-threshold-upper activedefrag activerehashing always-show-logo
 	aof-load-truncated aof-rewrite-incremental-fsync aof-timestamp-enabled aof-use-rdb-preamble
 	aof_rewrite_cpulist appenddirname appendfilename auto-aof-rewrite-min-size
 	auto-aof-rewrite-percentage bgsave_cpulist bind-source-addr bio_cpulist busy-reply-threshold
@@ -187,16 +187,16 @@ var redisDirectives = fieldSet(`
 	cluster-config-file cluster-enabled cluster-link-sendbuf-limit cluster-migration-barrier
 	cluster-node-timeout cluster-port cluster-preferred-endpoint-type cluster-replica-no-failover
 	cluster-replica-validity-factor cluster-require-full-coverage crash-log-enabled
-	crash-memcheck-enabled daemonize dbfilename disable-thp dynamic-hz enable-debug-command
+	crash-memcheck-enabled daemonize dbfilename disable-thp dynamic-hz
 	enable-module-command enable-protected-configs gopher-enabled hash-max-listpack-entries
 	hash-max-listpack-value hash-max-ziplist-entries hash-max-ziplist-value hll-sparse-max-bytes hz
 	ignore-warnings io-threads io-threads-do-reads jemalloc-bg-thread key-load-delay
-	latency-monitor-threshold latency-tracking latency-tracking-info-percentiles lazyfree-lazy-eviction
+	lazyfree-lazy-eviction
 	lazyfree-lazy-expire lazyfree-lazy-server-del lazyfree-lazy-user-del lazyfree-lazy-user-flush
 	lfu-decay-time lfu-log-factor list-compress-depth list-max-listpack-size list-max-ziplist-size
 	loadmodule locale-collate lua-time-limit masterauth masteruser maxmemory-clients
 	maxmemory-eviction-tenacity maxmemory-samples min-replicas-max-lag min-replicas-to-write
-	min-slaves-max-lag min-slaves-to-write no-appendfsync-on-rewrite notify-keyspace-events
+	min-slaves-max-lag min-slaves-to-write no-appendfsync-on-rewrite
 	oom-score-adj oom-score-adj-values pidfile proc-title-template propagation-error-behavior
 	rdb-del-sync-files rdb-save-incremental-fsync rdbchecksum rdbcompression
 	rename-command repl-backlog-size repl-backlog-ttl repl-disable-tcp-nodelay repl-diskless-load
@@ -206,9 +206,9 @@ var redisDirectives = fieldSet(`
 	replica-read-only replica-serve-stale-data replicaof sanitize-dump-payload save
 	server_cpulist set-max-intset-entries set-proc-title shutdown-on-sigint shutdown-on-sigterm
 	shutdown-timeout slave-announce-ip slave-announce-port slave-lazy-flush slave-priority
-	slave-read-only slave-serve-stale-data slaveof slowlog-log-slower-than slowlog-max-len
+	slave-read-only slave-serve-stale-data slaveof
 	socket-mark-id stop-writes-on-bgsave-error stream-node-max-bytes stream-node-max-entries supervised
-	syslog-enabled syslog-facility syslog-ident 
+	syslog-enabled syslog-facility syslog-ident
 	tls-ciphersuites
 	tls-client-cert-file tls-client-key-file tls-client-key-file-pass tls-cluster tls-dh-params-file
 	tls-prefer-server-ciphers tls-replication

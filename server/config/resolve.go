@@ -142,6 +142,9 @@ func (o Options) withPlainDefaults() Options {
 	setDefault(&o.CommitFrequency, CommitEverySecond)
 	setDefault(&o.CommitPage, defaultCommitPage)
 	setDefault(&o.CommitMemory, commitPages*o.CommitPage)
+	setDefault(&o.LatencyTracking, On)
+	setDefault(&o.ExpireEffort, 1)
+	setDefault(&o.EnableDebug, DebugNo)
 	setDefault(&o.LoggerLevel, Information)
 	setDefault(&o.LoggerFormat, LogText)
 	return o

@@ -22,6 +22,7 @@ func TestDefaults(t *testing.T) {
 		Memory: 16 << 30, Page: 16 << 20, Index: 4 << 20, MutablePercent: 90,
 		Policy: config.NoEviction, MaxDatabases: 16, MaxClients: 10000,
 		StorageTier: config.Off, Segment: 1 << 30, CopyReads: config.Off,
+		LatencyTracking: config.On, ExpireEffort: 1, EnableDebug: config.DebugNo,
 		LoggerLevel: config.Information, LoggerFormat: config.LogText,
 		TCPKeepAlive: config.Given(300), QueryBufferLimit: 1 << 30, MaxBulk: 512 << 20,
 		OutputLimits: config.OutputLimits{

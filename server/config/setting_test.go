@@ -38,6 +38,10 @@ func TestSetAndGetUnderEveryName(t *testing.T) {
 	check("cert-file-name", "/c.pem", "/c.pem")
 	check("logger-format", "json", "JSON")
 	check("file-logger", "/x", "/x")
+	check("notify-keyspace-events", "AKE", "AKE")
+	check("slowlog-log-slower-than", "-1", "-1")
+	check("latency-tracking-info-percentiles", "50 99.99", "50 99.99")
+	check("enable-debug-command", "LOCAL", "local")
 
 	var o config.Options
 	if got := o.Get("nothing"); got != "" {
@@ -48,13 +52,14 @@ func TestSetAndGetUnderEveryName(t *testing.T) {
 			t.Errorf("%s is %s, %v", name, canonical, ok)
 		}
 	}
-	if names := config.Names(); len(names) != 55 || !slices.Contains(names, "index-max-size") {
+	if names := config.Names(); len(names) != 63 || !slices.Contains(names, "index-max-size") {
 		t.Errorf("%d options: %q", len(names), names)
 	}
 }
 
 func TestSetRefusesAndLeavesAsItWas(t *testing.T) {
 	for name, text := range map[string]string{
+		"notify-keyspace-events": "KEy", "latency-tracking-info-percentiles": "101", "enable-debug-command": "maybe",
 		"port": "a", "sg-get": "maybe", "device-type": "Azure", "logger-level": "loud", "unixsocketperm": "999",
 		"tcp-keepalive": "soon", "tls-auth-clients": "maybe", "logger-format": "XML", "client-output-buffer-limit": "normal",
 		"memory": "much", "maxmemory-policy": "volatile-lru", "device-io-backend": "spdk", "nothing": "x",

@@ -4,11 +4,16 @@ import (
 	"testing"
 
 	"github.com/pyropedb/pyrope/server"
+	"github.com/pyropedb/pyrope/server/config"
 )
 
-// StartServer starts a server in this process. It ends with the test.
+// StartServer starts a server in this process. It ends with the test. DEBUG is allowed, unless the options say something
+// about it.
 func StartServer(tb testing.TB, options server.Options) *server.Server {
 	tb.Helper()
+	if options.EnableDebug == "" {
+		options.EnableDebug = config.DebugYes
+	}
 	s, err := server.New(options)
 	if err != nil {
 		tb.Fatal(err)
