@@ -12,8 +12,8 @@ import (
 // holds the latch by Latch may be waiting for its turn to compact.
 var errBusy = errors.New("tsavorite: a latch stays busy")
 
-// compactLog moves what is live in [begin, until) to the tail and drops the rest, in a store without a device. until is the end of a
-// page below the tail's. It returns how far that moved the tail; on an error nothing was dropped.
+// compactLog moves what is live in [begin, until) to the tail and drops the rest. until is the end of a
+// compactable page. It returns how far that moved the tail; on an error nothing was dropped.
 func (s *Session) compactLog(until record.Address) (moved uint64, err error) {
 	// Whoever is inside an epoch now may be writing a record below until, and may have an older idea of the
 	// time; when they have left, every record is whole, and what is dead for this session is dead for all.
@@ -31,11 +31,16 @@ func (s *Session) compactLog(until record.Address) (moved uint64, err error) {
 			return moved, err
 		}
 	}
+	if !s.store.compactsMemory() {
+		// Whoever looked a key up before it was moved has left its epoch before begin rises, or began its
+		// search on the device below the new begin and looks again (follow).
+		s.settledTail()
+	}
 	s.log.CompactedUntil(until)
 	return moved, nil
 }
 
-// moveCandidates moves the live ones among the gathered records. All of them lie in memory.
+// moveCandidates moves the live ones among the gathered records.
 func (s *Session) moveCandidates() (moved uint64, err error) {
 	defer s.dropCandidates()
 	for i := range s.scan.candidates {
@@ -48,19 +53,38 @@ func (s *Session) moveCandidates() (moved uint64, err error) {
 }
 
 // moveToTail copies a record that was its key's newest to the tail, unless a newer one has come
-// meanwhile. It copies the record as it is now: it may have been changed in place since. It returns how
+// meanwhile. It copies a record in memory as it is now: it may have been changed in place since. It returns how
 // many bytes that took, with what was left of a page that the record did not fit.
 func (s *Session) moveToTail(c *candidate) (uint64, error) {
 	gathered := s.scan.copyOf(c)
 	key := Key{gathered.Namespace(), gathered.Key()}
 	hash := hashOf(key)
 	for {
+		chain, isNewest, err := s.chainOf(c)
+		if err != nil || !isNewest {
+			return 0, err
+		}
 		w := writer{compacting: true}
 		if w.start(s, hash, key); w.bucket == nil {
 			return 0, errBusy
 		}
 		from := w.record
-		if from.IsNone() || w.address != c.address || from.IsDead(s.now) {
+		switch {
+		case c.address < w.begin:
+			from = record.Record{}
+		case w.address == c.address: // in memory
+		case from.IsNone() && w.disk == chain:
+			from = gathered
+		case from.IsNone() && w.disk != 0:
+			// The chain begins elsewhere: something has come before, or a session that still saw the first record in
+			// memory has left it out.
+			w.end()
+			s.checkAgain(c, hash, key, w.disk)
+			continue
+		default:
+			from = record.Record{}
+		}
+		if from.IsNone() || from.IsDead(s.now) {
 			w.end()
 			return 0, nil
 		}
@@ -70,7 +94,7 @@ func (s *Session) moveToTail(c *candidate) (uint64, error) {
 			continue
 		}
 		if status != Found {
-			return 0, fmt.Errorf("tsavorite: cannot move the record at address %d to the tail: %v", c.address, status)
+			return 0, s.cannotMove(c, status)
 		}
 		copy(target.Value(), from.Value())
 		w.publish(target, at, false)
@@ -84,54 +108,97 @@ func (s *Session) moveToTail(c *candidate) (uint64, error) {
 	}
 }
 
-// compacts reports whether the store moves live records to the tail and drops what was below.
-func (s *Store) compacts() bool { return s.options.Device == nil && !s.log.Evicts() }
+// chainOf returns the first address on the device of the chain in which a candidate was its key's newest record, or
+// false if it is not.
+func (s *Session) chainOf(c *candidate) (chain record.Address, isNewest bool, err error) {
+	check := c.check
+	if check == nil {
+		return c.address, true, nil
+	}
+	s.await(check)
+	if check.err != nil {
+		return 0, false, check.err
+	}
+	return check.chain, !check.memory && !check.record.IsNone() && check.address == c.address, nil
+}
+
+// checkAgain looks for the candidate's key from another beginning of its chain on.
+func (s *Session) checkAgain(c *candidate, hash uint64, key Key, chain record.Address) {
+	if c.check != nil {
+		s.recycle(c.check)
+	}
+	c.check = s.startHeld(hash, key, chain)
+}
+
+func (s *Session) cannotMove(c *candidate, status Status) error {
+	if status == StatusError {
+		return fmt.Errorf("tsavorite: cannot move the record at address %d to the tail: %w", c.address, s.err)
+	}
+	return fmt.Errorf("tsavorite: cannot move the record at address %d to the tail: %v", c.address, status)
+}
+
+// compactsMemory reports whether the store, without a device, moves live records to the tail and drops what was below.
+func (s *Store) compactsMemory() bool { return s.options.Device == nil && !s.log.Evicts() }
+
+// compactsDevice reports whether live records on the device are moved to the tail, and what was below dropped.
+func (s *Store) compactsDevice() bool {
+	return s.options.Device != nil && s.options.Device.Info().Kind != "null"
+}
+
+// moves reports whether a live record may come to lie at the tail without a write.
+func (s *Store) moves() bool { return s.compactsMemory() || s.compactsDevice() }
 
 // minPause is the least time between two rounds of compaction that gained nothing.
 const minPause = 100 * time.Millisecond
 
-// runCompactor keeps a store without a device going: when memory has run full it moves the live records
+// runCompactor keeps a store going: when memory, or the device's share, has run full it moves the live records
 // of the oldest page to the tail, so that the dead ones' bytes can be used again. When a whole round
-// gains no page, memory is full.
+// gains no page, the store is full. With a device it also sees to it that not too much of the log is dead.
 func (s *Store) runCompactor() {
 	session := s.makeSession()
 	session.hasty = true
 	defer session.Close()
+	var ticks <-chan time.Time
+	if s.compactsDevice() {
+		ticker := time.NewTicker(sharePeriod)
+		defer ticker.Stop()
+		ticks = ticker.C
+	}
 	for {
 		select {
 		case <-s.stop:
 			return
 		case <-s.compact:
+			s.compactRound(session)
+		case <-ticks:
+			s.compactShare(session)
 		}
-		s.compactRound(session)
 	}
 }
 
 // busyPause is how long compaction leaves a page alone in which it met a latch that stays busy.
 const busyPause = time.Millisecond
 
-// compactRound compacts pages until there is a page of room. Memory is full when all of it was seen without
+// compactRound compacts pages until there is a page of room. The store is full when all of it was seen without
 // a page gained: what is not live is then too scattered at the ends of pages to be of use.
 func (s *Store) compactRound(session *Session) {
 	if !s.log.TakeWanted() {
 		return
 	}
+	run := s.beginRun(false)
+	defer s.endRun(run)
 	started, seen, gained := time.Now(), uint64(0), int64(0)
-	page := s.options.PageBytes
+	page, all := s.options.PageBytes, s.log.MemoryBytes()+s.log.DeviceBytes()
 	for s.log.NeedsCompaction() {
 		until := s.log.PageEnd(s.log.Begin())
-		if until > s.log.Tail() || seen >= s.log.MemoryBytes() && gained < int64(page) {
+		if until > s.log.CompactableUntil() || seen >= all && gained < int64(page) {
 			s.log.SetFull(max(minPause, 10*time.Since(started)))
 			return
 		}
-		if seen >= s.log.MemoryBytes() {
+		if seen >= all {
 			started, seen, gained = time.Now(), 0, 0
 		}
-		s.compactMu.Lock()
-		session.Enter()
-		moved, err := session.compactLog(until)
-		session.Leave()
-		s.compactMu.Unlock()
+		moved, err := s.compactPage(session, until, run)
 		if err != nil && !s.bear(err) {
 			return
 		}
@@ -142,6 +209,35 @@ func (s *Store) compactRound(session *Session) {
 		}
 	}
 	s.log.ClearFull()
+}
+
+// compactPage compacts the oldest page. A page of which all is known to be dead is not looked at. It returns how far that moved the tail.
+func (s *Store) compactPage(session *Session, until record.Address, run *CompactionRun) (moved uint64, err error) {
+	s.compactMu.Lock()
+	defer s.compactMu.Unlock()
+	if s.log.Begin() >= until {
+		return 0, nil // dropped meanwhile
+	}
+	if s.lifetimes.isOver(until, s.options.PageBytes, s.now()) {
+		s.epochs.WaitSafe() // sessions with an older idea of the time have left
+		s.log.CompactedUntil(until)
+		run.SkippedBytes += s.options.PageBytes
+	} else {
+		session.Enter()
+		moved, err = session.compactLog(until)
+		session.Leave()
+		run.ReadBytes += s.options.PageBytes
+	}
+	run.MovedBytes += moved
+	if run.Err = err; err != nil {
+		return moved, err
+	}
+	s.lifetimes.drop(until, s.options.PageBytes)
+	s.dead.reclaimed(int64(s.options.PageBytes) - int64(moved))
+	if moved < s.options.PageBytes {
+		run.FreedBytes += s.options.PageBytes - moved
+	}
+	return moved, nil
 }
 
 // bear decides whether compaction tries a page again after an error: it waits for a busy latch, whose holder does
@@ -164,9 +260,10 @@ func (s *Store) bear(err error) bool {
 func (s *Session) compactLatched() bool {
 	s.suspend()
 	defer s.resume()
-	for pages := s.log.MemoryBytes() / s.store.options.PageBytes; pages > 0 && s.log.NeedsCompaction(); pages-- {
+	all := s.log.MemoryBytes() + s.log.DeviceBytes()
+	for pages := all / s.store.options.PageBytes; pages > 0 && s.log.NeedsCompaction(); pages-- {
 		until := s.log.PageEnd(s.log.Begin())
-		if until > s.log.Tail() || s.compactOnce(until) != nil {
+		if until > s.log.CompactableUntil() || s.compactOnce(until) != nil {
 			return false
 		}
 		s.log.AwaitRecycled(until)

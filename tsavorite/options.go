@@ -23,7 +23,7 @@ type Options struct {
 	// Device takes what does not fit in memory. nil keeps everything in memory: when it is full,
 	// writes answer OutOfMemory, or the oldest records are dropped if EvictOldest is set.
 	Device device.Device
-	// EvictOldest drops the oldest page instead of refusing writes when there is no Device.
+	// EvictOldest drops the oldest page instead of refusing writes when there is no Device, or when no more may lie on it.
 	EvictOldest bool
 	// IndexBytes is the initial size of the hash index, a power of two of 64-byte buckets. 0 is 1 MiB.
 	IndexBytes uint64
@@ -45,6 +45,12 @@ type Options struct {
 	CopyReadsToTail bool
 	// Journal is told every write. nil is none.
 	Journal Journal
+	// CompactionMaxDeadPercent is the share of the log that may be dead before the oldest pages on the Device are
+	// compacted, 1 to 100; 100 is never. 0 is 50. Without a Device memory is compacted when it is full.
+	CompactionMaxDeadPercent int
+	// MaxDeviceBytes bounds how much of the log may lie on the Device, at least one page; 0 is no bound. When it is
+	// reached, writes answer OutOfMemory, or with EvictOldest the oldest records are dropped.
+	MaxDeviceBytes uint64
 	// Clock returns the Unix time in milliseconds. nil is the system's clock.
 	Clock func() int64
 }
@@ -69,6 +75,9 @@ func (o Options) withDefaults() Options {
 	if o.MutablePercent == 0 {
 		o.MutablePercent = 90
 	}
+	if o.CompactionMaxDeadPercent == 0 {
+		o.CompactionMaxDeadPercent = 50
+	}
 	if o.Clock == nil {
 		o.Clock = func() int64 { return time.Now().UnixMilli() }
 	}
@@ -87,6 +96,10 @@ func (o Options) Validate() error {
 		return fmt.Errorf("tsavorite: IndexBytes is %d; it must be a power of two from %d to %d", o.IndexBytes, MinIndexBytes, uint64(MaxIndexBytes))
 	case o.IndexMaxBytes < o.IndexBytes:
 		return fmt.Errorf("tsavorite: IndexMaxBytes is %d; it must be at least IndexBytes (%d)", o.IndexMaxBytes, o.IndexBytes)
+	case o.CompactionMaxDeadPercent < 1 || o.CompactionMaxDeadPercent > 100:
+		return fmt.Errorf("tsavorite: CompactionMaxDeadPercent is %d; it must be from 1 to 100", o.CompactionMaxDeadPercent)
+	case o.MaxDeviceBytes != 0 && o.MaxDeviceBytes < o.PageBytes:
+		return fmt.Errorf("tsavorite: MaxDeviceBytes is %d; it must be 0 or at least PageBytes (%d)", o.MaxDeviceBytes, o.PageBytes)
 	case o.MutablePercent < 1 || o.MutablePercent > 99:
 		return fmt.Errorf("tsavorite: MutablePercent is %d; it must be from 1 to 99", o.MutablePercent)
 	}

@@ -31,6 +31,7 @@ type operation struct {
 	updater AsyncUpdater
 
 	chain   record.Address // where the search began
+	begin   record.Address // where the log began when its key was looked up, or earlier
 	address record.Address // the record being read; with a match, the matching one
 	record  record.Record  // the match, in buffer; none before the end and without a match
 	memory  bool           // the answer is in memory by now
@@ -132,12 +133,14 @@ func (s *Session) startHeld(hash uint64, key Key, chain record.Address) *operati
 	return op
 }
 
-// newFind returns an operation that is ready to look for a key.
+// newFind returns an operation that is ready to look for a key, which was looked up in the same epoch.
 func (s *Session) newFind(kind operationKind, hash uint64, key Key) *operation {
+	begin := s.log.Begin() // compaction raises it only when those have left their epoch who looked keys up before
 	if len(s.pending.operations)-len(s.pending.free) >= maxOutstanding {
 		s.waitForDevice()
 	}
 	op := s.newOperation(kind)
+	op.begin = begin
 	op.hash = hash
 	op.key.Namespace = key.Namespace
 	op.key.Bytes = append(op.key.Bytes[:0], key.Bytes...)
@@ -277,6 +280,10 @@ func (s *Session) arrived(op *operation) {
 		s.arrivedOtherwise(op)
 		return
 	}
+	if op.address < s.log.Begin() {
+		s.lookUpAgain(op) // dropped while it was read: the bytes count for nothing (D6)
+		return
+	}
 	offset := int(uint64(op.address) - op.request.Address)
 	b := op.buffer[min(offset, op.request.Transferred):op.request.Transferred]
 	size, ok := record.CheckBuffer(b, s.log.PageRest(op.address))
@@ -306,6 +313,10 @@ func (s *Session) arrived(op *operation) {
 // follow goes on with the next older record of the chain.
 func (s *Session) follow(op *operation, previous record.Address) {
 	if previous < s.log.Begin() || previous >= op.address {
+		if previous >= op.begin && previous < op.address {
+			s.lookUpAgain(op) // dropped since the search began: what was live there lies at the tail now
+			return
+		}
 		s.end(op)
 		return
 	}
@@ -343,9 +354,15 @@ func (s *Session) lookUpAgain(op *operation) {
 		return
 	}
 	t, b := s.latchShared(op.hash)
+	if b == nil {
+		op.err = errBusy
+		s.end(op)
+		return
+	}
 	f := s.lookup(t, b, op.hash, op.key)
 	s.unlatchShared(t, b, op.hash)
 	if f.disk != 0 {
+		op.begin = f.begin
 		s.find(op, f.disk)
 		return
 	}
@@ -361,6 +378,7 @@ func (s *Session) end(op *operation) {
 		if op.memory {
 			op.memory = false
 			if status, disk := s.readMemory(op.hash, op.key, op.token, op.reader); status == Pending {
+				op.begin = s.log.Begin()
 				s.find(op, disk)
 				return
 			}
@@ -383,6 +401,7 @@ func (s *Session) endUpdate(op *operation) {
 		status, disk = s.update(op.hash, op.key, op.updater, op)
 	}
 	if status == Pending {
+		op.begin = s.log.Begin()
 		s.find(op, disk)
 		return
 	}

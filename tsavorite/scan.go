@@ -33,6 +33,7 @@ type scan struct {
 	window     []byte // mapped; what was read from the device
 	candidates []candidate
 	copies     []byte
+	latest     []byte // the copy of one record, see newestBeyond
 	looked     int
 	moved      record.Address // where the last record ends that compaction moved
 }
@@ -55,8 +56,7 @@ func (s *Session) Scan(namespace uint32, cursor uint64, limit int, v Visitor) (u
 	}
 	for settled := record.Address(0); ; {
 		if at >= settled {
-			settled = min(s.settledTail(), c.bound)
-			if at = s.skipDropped(at); at >= settled {
+			if at, settled = s.settle(at); at >= settled {
 				return 0, nil
 			}
 		}
@@ -77,14 +77,25 @@ func (s *Session) Scan(namespace uint32, cursor uint64, limit int, v Visitor) (u
 	}
 }
 
-// skipDropped returns at, or begin if that has passed it. What was skipped is dead, except where a store
-// compacts: its live records have gone to the tail, so the bound follows.
+// skipDropped returns at, or begin if that has passed it. What was skipped is dead, except where live records
+// are moved: they have gone to the tail, so the bound follows.
 func (s *Session) skipDropped(at record.Address) record.Address {
 	begin := s.log.Begin()
-	if at < begin && s.store.options.Device == nil {
+	if at < begin && (s.store.options.Device == nil || s.store.compactsDevice()) {
 		s.scan.bound = max(s.scan.bound, s.log.Tail())
 	}
 	return max(at, begin)
+}
+
+// settle returns where to look next from at on, and up to where every record is written by now.
+func (s *Session) settle(at record.Address) (from, settled record.Address) {
+	for {
+		tail := s.settledTail()
+		if from = s.skipDropped(at); from == at {
+			return from, min(tail, s.scan.bound)
+		}
+		at = from // what was skipped may lie beyond this tail
+	}
 }
 
 // settledTail is the tail below which every record is written. The session leaves its epoch for that.
@@ -222,10 +233,10 @@ func (s *Session) gatherFromDevice(at record.Address, limit int) (record.Address
 			return at + record.Address(rest), nil
 		}
 		b, err := s.readWindow(at, min(size, rest))
+		if at < s.log.Begin() {
+			return at, nil // dropped meanwhile: what was read does not count
+		}
 		if err != nil {
-			if at < s.log.Begin() {
-				return s.log.Begin(), nil // truncated meanwhile
-			}
 			return 0, err
 		}
 		end, needed, err := s.considerWindow(b, at, limit)
@@ -324,20 +335,46 @@ func (s *Session) visit(v Visitor) (stopped record.Address, more bool, err error
 // confirm waits until it is known whether a candidate was its key's newest record, and returns it; or
 // the newest, if that lies beyond the bound; or none.
 func (s *Session) confirm(c *candidate) (record.Record, error) {
-	check := c.check
-	if check == nil {
-		return s.scan.copyOf(c), nil
+	for {
+		check := c.check
+		if check == nil {
+			return s.scan.copyOf(c), nil
+		}
+		s.await(check)
+		switch {
+		case check.err != nil:
+			return record.Record{}, check.err
+		case check.memory:
+			if newest, known := s.newestBeyond(c); known {
+				return newest, nil
+			}
+		case check.record.IsNone():
+			return record.Record{}, nil
+		case check.address == c.address || check.address >= s.scan.bound:
+			return check.record, nil
+		default:
+			return record.Record{}, nil
+		}
 	}
-	s.await(check)
-	switch {
-	case check.err != nil:
-		return record.Record{}, check.err
-	case check.memory || check.record.IsNone():
-		return record.Record{}, nil
-	case check.address == c.address || check.address >= s.scan.bound:
-		return check.record, nil
+}
+
+// newestBeyond returns a copy of the newest record of a candidate's key if it has come to lie in memory beyond the
+// bound, where the scan will not meet it. known is false if it has left memory again: another check is under way.
+func (s *Session) newestBeyond(c *candidate) (newest record.Record, known bool) {
+	gathered := s.scan.copyOf(c)
+	key := Key{gathered.Namespace(), gathered.Key()}
+	hash := hashOf(key)
+	t, b := s.latchShared(hash)
+	f := s.lookup(t, b, hash, key)
+	if f.address >= s.scan.bound {
+		s.scan.latest = append(s.scan.latest[:0], f.record.Bytes()...)
+		newest = record.InBuffer(s.scan.latest)
 	}
-	return record.Record{}, nil
+	s.unlatchShared(t, b, hash)
+	if f.disk != 0 {
+		s.checkAgain(c, hash, key, f.disk)
+	}
+	return newest, f.disk == 0
 }
 
 // copyOf returns the copy of a candidate, valid until the next gather.

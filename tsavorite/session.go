@@ -97,7 +97,7 @@ func (s *Session) Enter() {
 func (s *Session) Leave() {
 	s.submitReads()
 	if s.counters.deadBytes != 0 {
-		s.log.AddDead(s.counters.deadBytes)
+		s.store.noteDead(s.counters.deadBytes)
 	}
 	s.published.publish(&s.counters)
 	s.epoch.Leave()
@@ -253,7 +253,7 @@ func (s *Session) walk(f *found, head record.Address, key Key) {
 // waitForRoom waits until the log may have room again. It returns Found to try again, or the status to
 // answer with. Called unlatched, unless by Latch.
 func (s *Session) waitForRoom(seen uint64) Status {
-	if len(s.held) != 0 && s.store.compacts() {
+	if len(s.held) != 0 && (s.store.compactsMemory() || s.log.NeedsCompaction()) {
 		if s.compactLatched() {
 			return Found
 		}
@@ -262,6 +262,18 @@ func (s *Session) waitForRoom(seen uint64) Status {
 	s.suspend()
 	room, err := s.log.WaitRoom(seen)
 	s.resume()
+	return s.roomStatus(room, err)
+}
+
+// waitForReserved is waitForRoom for compaction in a store with a device.
+func (s *Session) waitForReserved(seen uint64) Status {
+	s.suspend()
+	room, err := s.log.WaitReserved(seen)
+	s.resume()
+	return s.roomStatus(room, err)
+}
+
+func (s *Session) roomStatus(room hlog.Room, err error) Status {
 	switch room {
 	case hlog.RoomFull:
 		return OutOfMemory

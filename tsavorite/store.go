@@ -47,6 +47,9 @@ type Store struct {
 	grow       chan struct{} // capacity 1: wakes the grower
 	compact    chan struct{} // capacity 1: wakes the compactor
 	compactMu  sync.Mutex    // held while a page is compacted
+	dead       deadBytes
+	lifetimes  lifetimes
+	runs       compactionRuns
 	stop       chan struct{}
 	background sync.WaitGroup
 
@@ -88,7 +91,7 @@ func newStore(o Options, x *index.Index, restore *hlog.Restore) (*Store, error) 
 	s.log, err = hlog.New(hlog.Config{
 		PageBytes: o.PageBytes, MemoryBytes: o.MemoryBytes, MutablePercent: o.MutablePercent,
 		CeilingBytes: o.MemoryCeilingBytes, Device: o.Device, EvictOldest: o.EvictOldest, Epochs: s.epochs,
-		Compact: func() { wake(s.compact) }, Restore: restore,
+		Compact: func() { wake(s.compact) }, Flushing: s.noteLifetime, Restore: restore,
 	})
 	if err != nil {
 		s.index.Close()
@@ -99,8 +102,9 @@ func newStore(o Options, x *index.Index, restore *hlog.Restore) (*Store, error) 
 
 // start starts what works in the background.
 func (s *Store) start() {
+	s.BoundDevice(s.options.MaxDeviceBytes, s.options.EvictOldest)
 	s.background.Go(s.runGrower)
-	if s.options.Device == nil {
+	if s.options.Device == nil || s.compactsDevice() {
 		s.background.Go(s.runCompactor)
 	}
 }
@@ -147,6 +151,15 @@ func (s *Store) DropNamespace(namespace uint32) {
 	s.dropped[namespace] = uint64(s.log.Tail())
 	s.mu.Unlock()
 	s.log.AddDead(s.log.MemoryBytes()) // how much is dead is not known: worth a round
+	s.dead.wantRound()
+}
+
+// BoundDevice changes MaxDeviceBytes of the options while the store serves, and whether the oldest records are dropped
+// when it is reached. It does nothing without a device.
+func (s *Store) BoundDevice(bytes uint64, evict bool) {
+	if s.options.Device != nil {
+		s.log.BoundDevice(bytes, evict)
+	}
 }
 
 // SetMemory changes MemoryBytes of the options while the store serves, within MemoryCeilingBytes and down to MinPageCount pages. What
@@ -258,6 +271,16 @@ type Info struct {
 	CopiedReads   uint64 // records read from the device that were copied to the tail
 	FlushedBytes  uint64 // written to the device
 
+	DeviceBytes     uint64 // of the log on the device
+	MaxDeviceBytes  uint64 // how many may be; 0 is no bound
+	EvictedBytes    uint64 // dropped to stay below that
+	LiveBytes       uint64 // of the log; an estimate
+	DeadBytes       uint64 // of the log; an estimate
+	Compacting      bool
+	Compactions     uint64 // runs so far
+	CompactionFreed uint64 // bytes
+	LastCompaction  CompactionRun
+
 	FlushError string // why the device does not take pages, or empty
 }
 
@@ -272,6 +295,13 @@ func (s *Store) Info() Info {
 		IndexBuckets: x.Buckets, IndexBytes: x.Bytes, OverflowBuckets: x.OverflowBuckets,
 		OverflowBytes: x.OverflowBytes, IndexGrowths: x.Growths,
 	}
+	info.DeviceBytes, info.EvictedBytes = s.log.DeviceBytes(), s.log.EvictedBytes()
+	info.MaxDeviceBytes, _ = s.log.DeviceBound()
+	dead, all := s.deadEstimate()
+	info.DeadBytes, info.LiveBytes = dead, all-dead
+	s.runs.mu.Lock()
+	info.Compacting, info.Compactions, info.CompactionFreed, info.LastCompaction = s.runs.running, s.runs.count, s.runs.freed, s.runs.last
+	s.runs.mu.Unlock()
 	if err := s.log.Err(); err != nil {
 		info.FlushError = err.Error()
 	}

@@ -59,7 +59,7 @@ func (w *writer) isMutable() bool {
 // fits reports whether value and metadata find their place in the mutable record. A dead record does not come
 // back to life where a store compacts: compaction may have stepped over it already.
 func (w *writer) fits(length int, m Metadata) bool {
-	if !w.isMutable() || w.session.store.compacts() && w.record.IsDead(w.session.now) {
+	if !w.isMutable() || w.session.store.compactsMemory() && w.record.IsDead(w.session.now) {
 		return false
 	}
 	return length <= w.record.ValueCapacity() && w.record.CanHold(m.Deadline, m.Etag)
@@ -103,6 +103,9 @@ func (w *writer) allocate(length, capacity int, m Metadata) (target record.Recor
 		w.slot, w.claimed = slot, true
 	}
 	seen := s.log.Limit()
+	if w.compacting {
+		seen = s.log.Last()
+	}
 	target, at, outdated := w.reserve(layout, length, m)
 	if at != 0 {
 		return target, at, Found, false
@@ -114,8 +117,10 @@ func (w *writer) allocate(length, capacity int, m Metadata) (target record.Recor
 	switch {
 	case outdated:
 		status = Found
-	case w.compacting:
+	case w.compacting && s.store.compactsMemory():
 		return target, 0, OutOfMemory, false // it would wait for itself
+	case w.compacting:
+		status = s.waitForReserved(seen)
 	default:
 		status = s.waitForRoom(seen)
 	}
@@ -133,6 +138,9 @@ func (w *writer) reserve(layout record.Layout, length int, m Metadata) (target r
 	if at == 0 {
 		return target, 0, false
 	}
+	if layout.HasDeadline {
+		w.session.store.lifetimes.noteDeadline()
+	}
 	target = w.session.log.Record(at)
 	target.Init(layout, length)
 	target.SetKind(uint8(m.Kind))
@@ -148,10 +156,10 @@ func (w *writer) reserve(layout record.Layout, length int, m Metadata) (target r
 // front, in memory, is left out of the chain.
 func (w *writer) publish(target record.Record, at record.Address, tombstone bool) {
 	previous := w.newest
+	if !w.compacting {
+		w.session.counters.deadBytes += w.replacedBytes(target, tombstone)
+	}
 	if !w.record.IsNone() {
-		if !w.compacting {
-			w.session.counters.deadBytes += uint64(w.record.Size())
-		}
 		if w.address == w.newest {
 			previous = w.record.Previous()
 		}
@@ -161,6 +169,21 @@ func (w *writer) publish(target record.Record, at record.Address, tombstone bool
 	}
 	target.Publish(previous, tombstone)
 	index.Publish(w.slot, index.TagOf(w.hash), at)
+}
+
+// replacedBytes is how much of the log dies with the publication of a new record. What the record on the device takes
+// that it replaces is not known: as much, say. A tombstone is of no use but to hide what it replaces.
+func (w *writer) replacedBytes(target record.Record, tombstone bool) (bytes uint64) {
+	if tombstone {
+		bytes = uint64(target.Size())
+	}
+	switch {
+	case !w.record.IsNone():
+		bytes += uint64(w.record.Size())
+	case w.disk != 0:
+		bytes += uint64(target.Size())
+	}
+	return bytes
 }
 
 // noteCreated counts a new key and looks now and then whether the index is crowded.

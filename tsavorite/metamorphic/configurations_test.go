@@ -22,6 +22,7 @@ type configuration struct {
 	lossy   bool                             // records may be dropped
 	spills  bool                             // so little memory that reads must go to the device
 	moves   bool                             // records move by themselves: a scan may visit them twice
+	forced  bool                             // the device is compacted all the time
 	slow    int                              // the operations are divided by this; 0 is 1
 	faulty  bool                             // the device is a faultdev.Device whose operations fail now and then
 }
@@ -56,6 +57,11 @@ func configurations(t *testing.T) []configuration {
 		{name: "localmemory,bigger pages", open: openLocalMemory, options: tsavorite.Options{MemoryBytes: 3 * 64 << 10, PageBytes: 64 << 10}},
 		{name: "localmemory,copied reads", open: openLocalMemory, spills: true, options: copying(growing)},
 		{name: "file,copied reads", open: openFile, spills: true, options: copying(sized(tiny, 6, 30))},
+		{name: "localmemory,compacted", open: openLocalMemory, spills: true, moves: true, forced: true, options: tiny},
+		{name: "localmemory,compacted copied reads", open: openLocalMemory, spills: true, moves: true, forced: true, options: copying(sized(growing, 6, 30))},
+		{name: "file,compacted", open: openFile, spills: true, moves: true, forced: true, options: sized(growing, 8, 50)},
+		{name: "localmemory,bounded", open: openLocalMemory, spills: true, moves: true, forced: true, options: bounded(tiny)},
+		{name: "localmemory,bounded and evicting", open: openLocalMemory, spills: true, lossy: true, moves: true, forced: true, options: evicting(sized(bounded(tiny), 5, 50))},
 		{name: "file,tiny", open: openFile, spills: true, options: tiny},
 		{name: "file,more", open: openFile, spills: true, options: sized(growing, 8, 90)},
 	}
@@ -79,6 +85,8 @@ func configurations(t *testing.T) []configuration {
 	return append(list,
 		configuration{name: "faults,late", open: openLate, spills: true, slow: 8, options: growing},
 		configuration{name: "faults,failing", open: openFailing, spills: true, faulty: true, options: tiny},
+		configuration{name: "faults,late compacted", open: openLate, spills: true, slow: 40, moves: true, forced: true, options: growing},
+		configuration{name: "faults,failing compacted", open: openFailing, spills: true, faulty: true, moves: true, forced: true, options: sized(growing, 6, 50)},
 		configuration{name: "faults,failing copied reads", open: openFailing, spills: true, faulty: true, options: copying(growing)})
 }
 
@@ -112,6 +120,12 @@ func openFailing(t *testing.T) device.Device {
 
 func evicting(o tsavorite.Options) tsavorite.Options {
 	o.EvictOldest = true
+	return o
+}
+
+// bounded leaves room on the device for what is live, and not for much more.
+func bounded(o tsavorite.Options) tsavorite.Options {
+	o.MaxDeviceBytes = 1 << 20
 	return o
 }
 

@@ -1,11 +1,14 @@
 package metamorphic
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/pyropedb/pyrope/device/faultdev"
 	"github.com/pyropedb/pyrope/tsavorite"
@@ -26,6 +29,8 @@ type run struct {
 	current  operation
 	progress scanProgress
 	faults   faults
+	stop     chan struct{} // ends the goroutine that compacts
+	compacts sync.WaitGroup
 }
 
 // scanProgress is a scan that other operations interrupt.
@@ -41,6 +46,9 @@ func newRun(t *testing.T, settings configuration, seed uint64) *run {
 	clock.Store(startOfTime)
 	options := settings.options
 	options.Clock = clock.Load
+	if !settings.moves {
+		options.CompactionMaxDeadPercent = 100
+	}
 	if settings.open != nil {
 		options.Device = settings.open(t)
 	}
@@ -56,7 +64,25 @@ func newRun(t *testing.T, settings configuration, seed uint64) *run {
 	for i := range r.sessions {
 		r.sessions[i] = r.newSession()
 	}
+	if settings.forced {
+		r.stop = make(chan struct{})
+		r.compacts.Go(r.compact)
+	}
 	return r
+}
+
+// compact compacts the device again and again.
+func (r *run) compact() {
+	for {
+		select {
+		case <-r.stop:
+			return
+		case <-time.After(100 * time.Microsecond):
+		}
+		if _, err := r.store.Compact(); err != nil && !errors.Is(err, faultdev.ErrInjected) && !errors.Is(err, faultdev.ErrTorn) {
+			r.t.Errorf("cannot compact: %v", err)
+		}
+	}
 }
 
 func (r *run) newSession() *tsavorite.Session {
@@ -316,6 +342,13 @@ func (r *run) finish() {
 	r.leave()
 	for _, session := range r.sessions {
 		session.Close()
+	}
+	if r.stop != nil {
+		close(r.stop)
+		r.compacts.Wait()
+		if info := r.store.Info(); r.current.index > 1000 && info.CompactionFreed == 0 {
+			r.fail(-1, "%d runs of compaction have gained nothing", info.Compactions)
+		}
 	}
 	r.checkInfo()
 	store := r.store

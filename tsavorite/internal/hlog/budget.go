@@ -45,7 +45,7 @@ func (l *Log) SetEvict(evict bool) {
 func (l *Log) followBudgetLocked() {
 	l.full = false
 	l.setLimitLocked()
-	if l.compact != nil && !l.dropsEvicted.Load() && l.closedUntil.Load()+l.Budget() < l.tail.Load()+l.reserve() {
+	if l.compact != nil && l.neverReadOnly && !l.dropsEvicted.Load() && l.closedUntil.Load()+l.Budget() < l.tail.Load()+l.reserve() {
 		l.wanted = true
 		l.compact()
 	}
@@ -66,7 +66,7 @@ func (l *Log) reserve() uint64 {
 func (l *Log) setLimitLocked() {
 	closed, reserve := l.closedUntil.Load(), l.reserve()
 	last := closed + l.Budget()
-	l.limit.Store(last - reserve)
+	l.limit.Store(min(last-reserve, l.boundedUntil()))
 	if reserve > 0 {
 		enough := (l.tail.Load()+l.pageMask)&^l.pageMask + reserve
 		last = max(last, min(enough, closed+l.RingBytes()))

@@ -16,7 +16,8 @@
 // done by one goroutine, the pager, which a session wakes when the tail enters a new page:
 // it moves read-only up, and once the epoch is safe writes the pages below it to the device; it moves
 // head up, and once the epoch is safe zeroes the frames below it and lets the limit rise.
-// With no device nothing becomes read-only, and head moves only past what was dropped.
+// With no device nothing becomes read-only, and head moves only past what was dropped. Limit is how far writers may
+// allocate; compaction may go up to last, so that it has room when they have none.
 //
 // Invariants:
 //
@@ -60,9 +61,11 @@ type Config struct {
 	CeilingBytes uint64
 	// Restore is where a recovered log stands; nil is an empty one.
 	Restore *Restore
-	// Compact wakes the goroutine that compacts a log without a device when it has run full. It is
-	// not called with EvictOldest.
+	// Compact wakes the goroutine that compacts the log when it has run full: its memory, or with a device
+	// its share of the device. It is not called with EvictOldest.
 	Compact func()
+	// Flushing is told of each page that has become immutable, before the device gets it; nil is nobody.
+	Flushing func(from, until record.Address)
 }
 
 // Log is the hybrid log.
@@ -79,6 +82,7 @@ type Log struct {
 	_     [48]byte
 
 	budget budget
+	bound  bound // of the device's part
 
 	// Stored by the pager and by epoch actions; all monotonic.
 	begin, head, readOnly                   atomic.Uint64
@@ -99,6 +103,7 @@ type Log struct {
 	dropsEvicted  atomic.Bool // what leaves memory is gone: begin follows head; stored under mu
 	neverReadOnly bool        // no device: everything in memory is mutable
 	compact       func()      // wakes whoever compacts; nil where nothing is compacted
+	flushing      func(from, until record.Address)
 	epochs        *epoch.Table
 	device        device.Device
 	queue         device.Queue // the pager's
@@ -132,6 +137,7 @@ func New(c Config) (*Log, error) {
 		base: unsafe.Pointer(unsafe.SliceData(memory)), ringMask: ring - 1,
 		pageMask: c.PageBytes - 1, pageBytes: c.PageBytes,
 		memory: memory, neverReadOnly: c.Device == nil, epochs: c.Epochs, device: c.Device,
+		compact: c.Compact, flushing: c.Flushing,
 		wake: make(chan struct{}, 1), stop: make(chan struct{}), gone: make(chan struct{}),
 	}
 	l.room = sync.NewCond(&l.mu)
@@ -140,9 +146,6 @@ func New(c Config) (*Log, error) {
 	l.dropsEvicted.Store(l.neverReadOnly && c.EvictOldest)
 	l.tail.Store(uint64(FirstAddress))
 	l.begin.Store(uint64(FirstAddress))
-	if l.neverReadOnly {
-		l.compact = c.Compact
-	}
 	l.setLimitLocked() // nobody else knows l yet
 	l.hold.Store(noHold)
 	l.deviceHold.Store(noHold)
@@ -194,6 +197,9 @@ func (l *Log) PageBytes() int { return int(l.pageBytes) }
 // Begin is the lowest address that counts.
 func (l *Log) Begin() record.Address { return record.Address(l.begin.Load()) }
 
+// First is where the first record of the log lies or lay.
+func (l *Log) First() record.Address { return FirstAddress }
+
 // Head is the lowest address in memory.
 func (l *Log) Head() record.Address { return record.Address(l.head.Load()) }
 
@@ -219,7 +225,7 @@ func (l *Log) PageRest(a record.Address) int { return int(l.pageBytes - uint64(a
 // writes the record before it leaves (R2 of package record, and the scan's reason to trust it).
 func (l *Log) Allocate(size int) record.Address { return l.allocate(size, &l.limit) }
 
-// AllocateReserved is Allocate for compaction, which may use the last page of memory too.
+// AllocateReserved is Allocate for compaction, which may use all of the memory and goes beyond the bound of the device's part.
 func (l *Log) AllocateReserved(size int) record.Address { return l.allocate(size, &l.last) }
 
 func (l *Log) allocate(size int, limit *atomic.Uint64) record.Address {
@@ -247,6 +253,7 @@ func (l *Log) allocate(size int, limit *atomic.Uint64) record.Address {
 // DropBelow raises begin past what nobody misses.
 func (l *Log) DropBelow(until record.Address) {
 	advance(&l.begin, uint64(until))
+	l.raiseLimit()
 	l.ClearFull()
 	l.signal()
 }
@@ -254,11 +261,15 @@ func (l *Log) DropBelow(until record.Address) {
 // CompactedUntil raises begin after everything live below until has moved.
 func (l *Log) CompactedUntil(until record.Address) {
 	advance(&l.begin, uint64(until))
+	l.raiseLimit()
 	l.signal()
 }
 
-// Limit is the end of the allocatable part.
+// Limit is the end of the part that writers may allocate.
 func (l *Log) Limit() uint64 { return l.limit.Load() }
+
+// Last is the end of the part that compaction may allocate.
+func (l *Log) Last() uint64 { return l.last.Load() }
 
 // Truncate drops everything below the present tail.
 func (l *Log) Truncate() {
@@ -267,6 +278,7 @@ func (l *Log) Truncate() {
 	advance(&l.begin, l.tail.Load())
 	l.truncating.Store(false)
 	l.truncateMu.Unlock()
+	l.raiseLimit()
 	l.ClearFull()
 	l.signal()
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/pyropedb/pyrope/device/aligned"
 	"github.com/pyropedb/pyrope/tsavorite/internal/checkpoint"
 	"github.com/pyropedb/pyrope/tsavorite/internal/invariant"
+	"github.com/pyropedb/pyrope/tsavorite/internal/record"
 )
 
 // writeBytes is the size of one device write; a page goes out in several at once.
@@ -37,6 +38,7 @@ func (l *Log) turn() bool {
 	default:
 	}
 	page := l.tail.Load() &^ l.pageMask
+	l.evictFromDevice(page)
 	l.shiftReadOnly(page)
 	flushed := l.flushPage()
 	l.shiftHead(page)
@@ -89,6 +91,9 @@ func (l *Log) flushPage() bool {
 		}
 		l.setError(nil) // what could not be written is not needed any more
 		return l.advanceFlushed(dead)
+	}
+	if l.flushing != nil {
+		l.flushing(record.Address(from), record.Address(from+l.pageBytes))
 	}
 	if err := l.write(from, from+l.pageBytes); err != nil {
 		l.setError(fmt.Errorf("cannot flush the log's page at address %d: %w", from, err))
@@ -209,6 +214,8 @@ func (l *Log) recycle() bool {
 
 // truncateDevice drops what lies below begin from the device, a page or more at a time.
 func (l *Log) truncateDevice() {
+	l.holdMu.Lock()
+	defer l.holdMu.Unlock()
 	dead := min(l.deadUntil(), l.flushedUntil.Load(), l.deviceHold.Load()&^l.pageMask)
 	if l.device == nil || dead <= l.deviceBegin.Load() {
 		return

@@ -2,6 +2,7 @@ package hlog
 
 import (
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/pyropedb/pyrope/tsavorite/internal/record"
@@ -20,18 +21,23 @@ const (
 // WaitRoom blocks until the limit is no longer seen, the value it had when Allocate failed or
 // later. The caller is outside its epoch, and in a log that is compacted holds no latches. The error explains
 // RoomGone.
-func (l *Log) WaitRoom(seen uint64) (Room, error) {
+func (l *Log) WaitRoom(seen uint64) (Room, error) { return l.waitAbove(&l.limit, seen) }
+
+// WaitReserved is WaitRoom for compaction in a log with a device: it waits for Last.
+func (l *Log) WaitReserved(seen uint64) (Room, error) { return l.waitAbove(&l.last, seen) }
+
+func (l *Log) waitAbove(limit *atomic.Uint64, seen uint64) (Room, error) {
 	l.signal()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for l.limit.Load() == seen {
+	for limit.Load() == seen {
 		if l.shut {
 			return RoomGone, fmt.Errorf("the log is closed")
 		}
 		if l.err != nil {
 			return RoomGone, l.err
 		}
-		if l.isFullLocked() {
+		if limit == &l.limit && l.isFullLocked() {
 			return RoomFull, nil
 		}
 		l.room.Wait()
@@ -39,16 +45,16 @@ func (l *Log) WaitRoom(seen uint64) (Room, error) {
 	return RoomMade, nil
 }
 
-// isFullLocked says that no room will come soon: there is no device, nothing may be dropped, and
+// isFullLocked says that no room will come soon: there is no device, or no more may lie on it, nothing may be dropped, and
 // compaction has found nothing to gain. When there may be something again it wakes compaction.
 func (l *Log) isFullLocked() bool {
 	switch {
-	case !l.neverReadOnly || l.dropsEvicted.Load() || !l.isUsedUp():
+	case l.dropsEvicted.Load() || !l.isUsedUp():
 		return false
 	case l.compact == nil:
 		return true
 	}
-	if l.dead >= l.MemoryBytes()/gainShare {
+	if l.dead >= (l.MemoryBytes()+l.bound.bytes.Load())/gainShare {
 		l.full, l.dead = false, 0
 	}
 	if !l.full || time.Now().After(l.until) {
@@ -58,12 +64,15 @@ func (l *Log) isFullLocked() bool {
 	return l.full
 }
 
-// isUsedUp says that every frame is taken and none is on its way to be freed.
+// isUsedUp says that every frame is taken and none is on its way to be freed, or that the bound is reached.
 func (l *Log) isUsedUp() bool {
+	if !l.neverReadOnly {
+		return l.isBounded()
+	}
 	return l.begin.Load()&^l.pageMask <= l.closedUntil.Load()
 }
 
-// NeedsCompaction says whether a log without a device has no page left to offer.
+// NeedsCompaction says whether the log has no page left to offer to writers, and only compaction can help.
 func (l *Log) NeedsCompaction() bool {
 	return l.compact != nil && !l.dropsEvicted.Load() && l.isUsedUp() && l.tail.Load()+l.pageBytes > l.limit.Load()
 }
