@@ -62,6 +62,9 @@ func (s *Session) moveToTail(c *candidate) (uint64, error) {
 	for {
 		chain, isNewest, err := s.chainOf(c)
 		if err != nil || !isNewest {
+			if err == nil && gathered.Kind() >= uint8(OwnerKind) {
+				s.store.noteReleased(gathered)
+			}
 			return 0, err
 		}
 		w := writer{compacting: true}
@@ -86,6 +89,9 @@ func (s *Session) moveToTail(c *candidate) (uint64, error) {
 		}
 		if from.IsNone() || from.IsDead(s.now) {
 			w.end()
+			if gathered.Kind() >= uint8(OwnerKind) {
+				s.store.noteReleased(gathered)
+			}
 			return 0, nil
 		}
 		capacity := record.Pad8(from.ValueLength())
@@ -144,9 +150,6 @@ func (s *Store) compactsMemory() bool { return s.options.Device == nil && !s.log
 func (s *Store) compactsDevice() bool {
 	return s.options.Device != nil && s.options.Device.Info().Kind != "null"
 }
-
-// moves reports whether a live record may come to lie at the tail without a write.
-func (s *Store) moves() bool { return s.compactsMemory() || s.compactsDevice() }
 
 // minPause is the least time between two rounds of compaction that gained nothing.
 const minPause = 100 * time.Millisecond
