@@ -153,7 +153,7 @@ func (s *Store) endRun(run *CompactionRun) {
 func (s *Store) Compact() (CompactionRun, error) {
 	run := s.beginRun(true)
 	defer s.endRun(run)
-	if !s.moves() {
+	if !s.compactsMemory() && !s.compactsDevice() {
 		return *run, nil
 	}
 	session := s.makeSession()
