@@ -99,6 +99,26 @@ func (h *handler) Closed(c *network.Conn) {
 // NewWorker is part of network.Handler.
 func (h *handler) NewWorker(handOff func()) network.Worker { return h.newWorker(handOff) }
 
+// NewParker is part of network.Handler.
+func (h *handler) NewParker() network.Parker {
+	if !h.state.Server.Options.StorageTier.IsOn() {
+		return nil
+	}
+	p, err := h.state.NewParker()
+	if err != nil {
+		return nil // then its reads fail one by one, and say why
+	}
+	if p.EventFD() < 0 {
+		p.Close()
+		return nil
+	}
+	parker := &parker{Parker: p, traffic: &worker{handler: h}}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.addWorkerLocked(parker.traffic)
+	return parker
+}
+
 // newWorker returns a worker with an engine session of its own. When there can be none, the worker
 // says so to every connection it is given.
 func (h *handler) newWorker(handOff func()) *worker {
@@ -113,11 +133,15 @@ func (h *handler) newWorker(handOff func()) *worker {
 	})
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.addWorkerLocked(w)
+	return w
+}
+
+func (h *handler) addWorkerLocked(w *worker) {
 	if h.mu.workers == nil {
 		h.mu.workers = make(map[*worker]struct{})
 	}
 	h.mu.workers[w] = struct{}{}
-	return w
 }
 
 // traffic adds up what has gone through the sockets.
@@ -166,6 +190,10 @@ func (w *worker) Serve(c *network.Conn, input []byte) (consumed int) {
 	context := w.context
 	w.client = client
 	client.Parser.MaxBulkBytes = int(w.handler.maxBulk.Load())
+	context.ParkWith(nil)
+	if p, ok := c.Parker().(*parker); ok {
+		context.ParkWith(p.Parker)
+	}
 	before := len(c.Out)
 	context.Out = c.Out
 	for {
@@ -173,6 +201,10 @@ func (w *worker) Serve(c *network.Conn, input []byte) (consumed int) {
 		used, need := context.Serve(client, input[consumed:])
 		consumed += used
 		c.Out, c.NeedBytes = context.Out, need
+		if context.Parked() {
+			c.Park()
+			break
+		}
 		if client.Closing || need > 0 || consumed == len(input) || c.OutputFull() || w.handler.state.Server.Overdue() {
 			break
 		}

@@ -17,6 +17,7 @@ const (
 	readOperation                        // its reader is called
 	updateOperation                      // its updater gets another attempt
 	rawOperation                         // it read bytes, no record
+	batchOperation                       // its batch counts it
 )
 
 // operation is one search of a key along its chain on the device. Sessions keep theirs and use them
@@ -29,6 +30,7 @@ type operation struct {
 	token   uint64
 	reader  Reader
 	updater AsyncUpdater
+	batch   *BatchRead
 
 	chain   record.Address // where the search began
 	begin   record.Address // where the log began when its key was looked up, or earlier
@@ -63,7 +65,8 @@ type pendingReads struct {
 	slabs       [][]byte
 	gathered    []*device.Request // not yet submitted
 	done        [submitOperations]*device.Request
-	outstanding int // read and update operations that have not ended
+	outstanding int // read, update and batch operations that have not ended
+	ready       []*BatchRead
 }
 
 func (p *pendingReads) init(sectorBytes uint64) {
@@ -120,7 +123,7 @@ func (s *Session) recycle(op *operation) {
 		_ = aligned.Unmap(op.large)
 		op.large = nil
 	}
-	op.reader, op.updater, op.err, op.record = nil, nil, nil, record.Record{}
+	op.reader, op.updater, op.batch, op.err, op.record = nil, nil, nil, nil, record.Record{}
 	if len(op.slab) > 0 { // it came from a slab, not from the lack of one
 		s.pending.free = append(s.pending.free, op)
 	}
@@ -348,8 +351,13 @@ func (s *Session) arrivedOtherwise(op *operation) {
 
 // lookUpAgain starts the search over after the log was truncated under it.
 func (s *Session) lookUpAgain(op *operation) {
-	if op.kind == updateOperation {
+	switch op.kind {
+	case updateOperation:
 		op.chain = 0 // whatever the next attempt finds, this answer does not count
+		s.end(op)
+		return
+	case batchOperation:
+		op.memory = true // DeliverBatch looks
 		s.end(op)
 		return
 	}
@@ -389,6 +397,9 @@ func (s *Session) end(op *operation) {
 		s.recycle(op)
 	case updateOperation:
 		s.endUpdate(op)
+	case batchOperation:
+		s.pending.outstanding--
+		s.arrivedFor(op.batch)
 	}
 }
 

@@ -108,6 +108,7 @@ const batchKeys = 1024
 // batch is the scratch of ReadBatch.
 type batch struct {
 	groups [4]group     // consecutive ones, each a step behind the next
+	hot    bool         // stop at the first cold key
 	held   []*operation // by key from the first cold one on; nil is a key in memory
 }
 
@@ -116,15 +117,35 @@ type batch struct {
 func (s *Session) ReadBatch(keys []Key, r Reader) {
 	s.counters.reads += uint64(len(keys))
 	for first := 0; first < len(keys); first += batchKeys {
-		s.readSubmission(keys[first:min(first+batchKeys, len(keys))], first, r)
+		keys := keys[first:min(first+batchKeys, len(keys))]
+		if cold := s.readSubmission(keys, first, r); cold >= 0 {
+			s.deliverInOrder(keys[cold:], uint64(first+cold), r)
+		}
 	}
 }
 
+// ReadHot is ReadBatch up to the first key that is not in memory. It returns how many keys were answered.
+func (s *Session) ReadHot(keys []Key, r Reader) (answered int) {
+	s.batch.hot = true
+	for first := 0; first < len(keys) && answered == first; first += batchKeys {
+		keys := keys[first:min(first+batchKeys, len(keys))]
+		cold := s.readSubmission(keys, first, r)
+		if cold < 0 {
+			cold = len(keys)
+		}
+		answered = first + cold
+	}
+	s.batch.hot = false
+	s.counters.reads += uint64(answered)
+	return answered
+}
+
 // readSubmission reads up to batchKeys keys, in groups that follow each other through three steps: while
-// one group is answered, the records of the next and the buckets of the one after it are under way.
-func (s *Session) readSubmission(keys []Key, token int, r Reader) {
+// one group is answered, the records of the next and the buckets of the one after it are under way. It returns
+// the index of the first cold key, -1 for none: from there on keys are held, or, in a hot batch, left alone.
+func (s *Session) readSubmission(keys []Key, token int, r Reader) (cold int) {
 	const ring = len(s.batch.groups)
-	cold := -1
+	cold = -1
 	s.batch.held = s.batch.held[:0]
 	groups := (len(keys) + groupKeys - 1) / groupKeys
 	for step := 0; step < groups+2; step++ {
@@ -136,11 +157,12 @@ func (s *Session) readSubmission(keys []Key, token int, r Reader) {
 		}
 		if answered := step - 2; answered >= 0 {
 			cold = s.answerGroup(&s.batch.groups[answered%ring], cold, answered*groupKeys, token, r)
+			if cold >= 0 && s.batch.hot {
+				return cold
+			}
 		}
 	}
-	if cold >= 0 {
-		s.deliverInOrder(keys[cold:], uint64(token+cold), r)
-	}
+	return cold
 }
 
 // answerGroup answers the keys of a group, whose first has this index in the submission, up to the first
@@ -159,6 +181,9 @@ func (s *Session) answerGroup(g *group, cold, first, token int, r Reader) int {
 		status, disk := s.readMemory(h.hash, key, uint64(token+first+i), r)
 		if status == Pending {
 			cold = first + i
+			if s.batch.hot {
+				return cold
+			}
 			s.batch.held = append(s.batch.held, s.startHeld(h.hash, key, disk))
 		}
 	}

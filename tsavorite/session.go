@@ -26,6 +26,7 @@ type Session struct {
 	departs uint     // times a verb left the epoch to wait: what was found before may be gone
 	held    []uint64 // latch IDs taken by Latch, ascending
 	hasty   bool     // gives up a latch that stays busy: the compactor's session
+	tries   int      // attempts after which a busy latch is given up, if not 0
 	err     error    // cause of the last StatusError
 	created uint     // records created, to look at the index now and then
 
@@ -142,6 +143,14 @@ func (s *Session) latchShared(hash uint64) (*index.Table, *index.Bucket) {
 	return s.latch(hash, false)
 }
 
+// tryLatchShared is latchShared that gives up, and returns nil, instead of waiting for long.
+func (s *Session) tryLatchShared(hash uint64) (*index.Table, *index.Bucket) {
+	s.tries = yieldAttempts
+	t, b := s.latch(hash, false)
+	s.tries = 0
+	return t, b
+}
+
 func (s *Session) unlatchShared(t *index.Table, b *index.Bucket, hash uint64) {
 	if len(s.held) == 0 || !s.holds(t, hash) {
 		b.ReleaseShared()
@@ -179,12 +188,15 @@ func (s *Session) latch(hash uint64, exclusive bool) (*index.Table, *index.Bucke
 				return t, b
 			}
 		}
-		if s.hasty && attempt == hastyAttempts {
+		if s.hasty && attempt == hastyAttempts || s.tries != 0 && attempt == s.tries {
 			return nil, nil
 		}
 		s.waitForLatch(attempt)
 	}
 }
+
+// yieldAttempts is how often a session only yields for a latch before it sleeps.
+const yieldAttempts = 4
 
 // hastyAttempts is when a hasty session gives a latch up: after about ten milliseconds.
 const hastyAttempts = 40
@@ -192,7 +204,7 @@ const hastyAttempts = 40
 // waitForLatch lets others run. Latches are short, except those of Latch: a wait that lasts is a
 // wait like any other, announced to the hook.
 func (s *Session) waitForLatch(attempt int) {
-	if attempt < 4 {
+	if attempt < yieldAttempts {
 		s.departs++
 		s.epoch.Leave()
 		runtime.Gosched()

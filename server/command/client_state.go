@@ -26,7 +26,8 @@ type Client struct {
 
 	Journaled uint64 // the owner's: position of the connection's last write in the append-only file
 
-	restricted    bool // the owner's: not every command may be carried out at once, see restrict
+	reads         *parkedReads // the owner's: what the client waits for while it is parked
+	restricted    bool         // the owner's: not every command may be carried out at once, see restrict
 	subscriptions [pubsub.SpaceCount]subscriptions
 
 	database    atomic.Int32

@@ -34,6 +34,8 @@ type Context struct {
 	}
 
 	handOff func()      // see Wait
+	parker  *Parker     // takes cold reads over; nil when the session is to wait for them
+	parked  bool        // it has done so in the present Serve
 	entered bool        // between Session.Enter and Leave
 	inside  atomic.Bool // the same for others to see, see gate
 	latched bool        // a read is under way with its keys latched: no chunk can be read
@@ -51,9 +53,13 @@ func (s *State) NewContext(handOff func()) (*Context, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot open an engine session: %w", err)
 	}
-	c := &Context{Session: session, State: s, Stats: newStats(), handOff: handOff}
+	c := &Context{Session: session, State: s, Stats: newStats()}
 	if handOff != nil {
-		session.OnBlock(handOff)
+		c.handOff = func() {
+			c.parker = nil // it stays with the loop
+			handOff()
+		}
+		session.OnBlock(c.handOff)
 	}
 	s.mu.Lock()
 	s.mu.contexts[c] = struct{}{}

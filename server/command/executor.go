@@ -10,12 +10,15 @@ import (
 // Serve executes the complete commands at the start of input for client, and appends their
 // replies to c.Out in order. It returns how many bytes of input are done with, and need: how long
 // the rest must grow for the command it begins with to be complete, as far as is known; 0 when the
-// rest is served as it is, since Serve stopped for c.Out to be flushed (ReplyLimit) or the
-// connection to be closed (client.Closing, or the server's Overdue).
+// rest is served as it is, since Serve stopped for c.Out to be flushed (ReplyLimit), for the client to be
+// parked (Parked), or the connection to be closed (client.Closing, or the server's Overdue).
 func (c *Context) Serve(client *Client, input []byte) (consumed, need int) {
 	c.begin(client)
 	c.Stats.Batches.add(1)
-	for !client.Closing && (c.ReplyLimit == 0 || len(c.Out) < c.ReplyLimit) && !c.State.Server.Overdue() {
+	if client.reads != nil {
+		c.finishReads()
+	}
+	for !client.Closing && !c.parked && (c.ReplyLimit == 0 || len(c.Out) < c.ReplyLimit) && !c.State.Server.Overdue() {
 		if gathered := c.gather(input[consumed:]); gathered > 0 {
 			consumed += gathered
 			continue
@@ -60,7 +63,7 @@ func (c *Context) Execute(client *Client) {
 }
 
 func (c *Context) begin(client *Client) {
-	c.Client = client
+	c.Client, c.parked = client, false
 	c.enter()
 	c.meter.start()
 }

@@ -18,7 +18,8 @@ const (
 // gatherer is the Context's part of a batch of reads.
 type gatherer struct {
 	keys  []tsavorite.Key
-	limit int // keys a batch may have at present; 0 before the first
+	limit int  // keys a batch may have at present; 0 before the first
+	parks bool // nothing of the client follows before Serve returns, so the reads may be parked
 	valueReader
 }
 
@@ -62,6 +63,7 @@ func (r *valueReader) Read(token uint64, status tsavorite.Status, record tsavori
 func (g *gatherer) begin(c *Context, nullForType bool) {
 	g.valueReader = valueReader{context: c, nullForType: nullForType, large: -1}
 	g.keys = g.keys[:0]
+	g.parks = false
 	if g.limit == 0 {
 		g.limit = gatherMaxKeys
 	}
@@ -80,7 +82,7 @@ func (g *gatherer) batchLimit() int {
 func (g *gatherer) read(stopAt int) (done int) {
 	c := g.context
 	mark := len(c.Out)
-	for done = g.readFrom(0); g.large >= 0; {
+	for done = g.readOrPark(); g.large >= 0; {
 		if g.deferred = c.latched; g.deferred {
 			break
 		}
@@ -96,6 +98,29 @@ func (g *gatherer) read(stopAt int) (done int) {
 	g.limit = min(max(gatherReplyBytes/average, gatherMinKeys), gatherMaxKeys)
 	g.keys = g.keys[:0]
 	return done
+}
+
+// readOrPark is readFrom the first key on, but has keys parked instead of waiting for them, if it may. To those
+// the parker replies.
+func (g *gatherer) readOrPark() int {
+	c := g.context
+	if !g.parks || c.parker == nil || len(g.keys) > parkMaxKeys {
+		return g.readFrom(0)
+	}
+	answered := c.Session.ReadHot(g.keys, &g.valueReader)
+	if len(g.keys) > 1 {
+		c.Stats.GatheredReads.add(uint64(answered))
+	}
+	switch {
+	case g.large >= 0:
+		return g.large
+	case answered == len(g.keys):
+		return answered
+	case c.parker != nil && c.parker.park(c.Client, g.keys[answered:]):
+		c.parked = true
+		return len(g.keys)
+	}
+	return g.readFrom(answered)
 }
 
 // readFrom reads the keys from the first-th on, and returns the index of one with a large string, which
@@ -140,6 +165,7 @@ func (c *Context) gatherGets(input []byte) (consumed int) {
 	}
 	g := &c.gets
 	g.begin(c, false)
+	g.parks = true
 	c.keyspace = c.State.databases[c.Client.Database()].Keyspace()
 	limit := g.batchLimit()
 	for {
@@ -166,10 +192,6 @@ func (c *Context) gatherGets(input []byte) (consumed int) {
 			consumed += used
 		}
 	}
-	g.end()
-	if g.errors > 0 {
-		c.Stats.Commands[getCommand.index].Failed.add(g.errors)
-		c.Stats.ErrorReplies.add(g.errors)
-	}
+	c.countReads(&g.valueReader)
 	return consumed
 }

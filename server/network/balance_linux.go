@@ -160,12 +160,12 @@ func (l *loop) give(g *gift) {
 	l.rouse()
 }
 
-// carryOut gives away what the last order says. A connection that is detached stays.
+// carryOut gives away what the last order says. One that is detached or parked stays.
 func (l *loop) carryOut(r *runner, g *gift) {
 	l.sendDeferred(r)
 	var mine []*Conn
 	l.server.table.each(func(c *Conn) {
-		if l.owns(c) {
+		if l.owns(c) && !c.parked {
 			mine = append(mine, c)
 		}
 	})

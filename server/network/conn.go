@@ -34,6 +34,9 @@ type Conn struct {
 	remote, local string
 	created       time.Time
 
+	parker          Parker // of the loop that serves it; nil when the present Serve may not park it
+	parked          bool   // N11
+	again           bool   // see ServeAgain
 	closeAfterReply bool
 	endOfInput      bool   // nothing more is read: the peer has sent its last byte, or the server closes
 	sent            int    // how much of Out the kernel has taken
@@ -99,6 +102,15 @@ func (c *Conn) OutputBytes() int { return int(c.outputBytes.Load() + c.pushedByt
 
 // OutputFull tells Serve to stop between two requests, so that what it has appended can be sent.
 func (c *Conn) OutputFull() bool { return len(c.Out) >= c.fullAt }
+
+// Parker is what the present Serve may leave work to, or nil. It is nil after a hand-over, too.
+func (c *Conn) Parker() Parker { return c.parker }
+
+// Park has the connection wait for what Serve has left to Parker. Serve returns at once.
+func (c *Conn) Park() { c.parked = true }
+
+// ServeAgain has Serve called after Deliver even if there is no input: part of the replies are up to the worker.
+func (c *Conn) ServeAgain() { c.again = true }
 
 // CloseAfterReply closes the connection once Out is sent. Input behind it is not served.
 func (c *Conn) CloseAfterReply() { c.closeAfterReply = true }

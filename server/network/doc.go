@@ -44,4 +44,6 @@
 //	N9  After Server.Close returned, no goroutine of the package runs and no descriptor is open.
 //	N10 What is pushed to a connection is in Out before its next Serve, and is sent though none comes:
 //	    whoever fills an empty mailbox wakes the owner, and whoever attaches a connection looks again.
+//	N11 A parked connection stays with its loop, which neither reads nor serves nor closes it until its
+//	    parker has delivered. Others are served meanwhile; a handed-off loop keeps its parker.
 package network

@@ -19,9 +19,11 @@ type parts struct {
 }
 
 func (p *parts) NewWorker(func()) network.Worker { return p }
-func (p *parts) Open(*network.Conn)              {}
-func (p *parts) Closed(*network.Conn)            {}
-func (p *parts) Close()                          {}
+
+func (*parts) NewParker() network.Parker { return nil }
+func (p *parts) Open(*network.Conn)      {}
+func (p *parts) Closed(*network.Conn)    {}
+func (p *parts) Close()                  {}
 
 func (p *parts) Serve(c *network.Conn, input []byte) int {
 	p.calls.Add(1)

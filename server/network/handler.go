@@ -6,6 +6,8 @@ type Handler interface {
 	// server asks for one a loop and one more whenever a loop is handed over and its pool of idle
 	// workers is empty. The worker keeps handOff and calls it before it waits (N5).
 	NewWorker(handOff func()) Worker
+	// NewParker returns what one event loop parks connections with, or nil: then workers always wait.
+	NewParker() Parker
 	// Open announces a connection before its first byte is read. It may set State, append a
 	// greeting or a refusal to Out, and call CloseAfterReply. It must not block.
 	Open(c *Conn)
@@ -30,5 +32,24 @@ type Worker interface {
 	// not write to it.
 	Serve(c *Conn, input []byte) (consumed int)
 	// Close releases the worker; Serve is not called again.
+	Close()
+}
+
+// Parker has the requests of one loop's parked connections under way: those that wait for a device, many at a
+// time. Only the loop's goroutine calls it.
+//
+// A worker parks a connection in Serve: it leaves the work to Conn.Parker, calls Conn.Park and returns, with
+// replies only to what came before. The connection is served again when Deliver has appended the others (N11).
+type Parker interface {
+	// EventFD is a descriptor that becomes readable when Poll may find something. It is watched edge triggered.
+	EventFD() int
+	// Submit begins the work that was left to the parker since the last call.
+	Submit()
+	// Poll appends to ready the connections whose work is done. With wait it blocks until all is.
+	Poll(ready []*Conn, wait bool) []*Conn
+	// Deliver appends the replies of a connection that Poll returned to c.Out, without waiting. When it returns
+	// false some are still missing: the loop submits and polls again soon, and Poll returns the connection again.
+	Deliver(c *Conn) (done bool)
+	// Close frees the parker. Nothing is under way.
 	Close()
 }

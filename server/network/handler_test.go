@@ -25,6 +25,7 @@ import (
 //	big N      N times x
 //	hand X     X, after handOff twice
 //	wait X     X, after handOff and until the gate opens
+//	park N X   X, after N microseconds in which the connection is parked, or handOff and a sleep
 //	sleep      slept, after handOff and a moment
 //	stall X    X, after a moment in which the loop does nothing else
 //	keep X     X, held until hold lets it go
@@ -60,6 +61,16 @@ func (h *lines) fail(format string, args ...any) {
 func (h *lines) NewWorker(handOff func()) network.Worker {
 	h.workers.Add(1)
 	return &lineWorker{h: h, handOff: handOff}
+}
+
+// newParker makes a parker, where the platform has loops that park.
+var newParker func(h *lines) network.Parker
+
+func (h *lines) NewParker() network.Parker {
+	if newParker == nil {
+		return nil
+	}
+	return newParker(h)
 }
 
 func (h *lines) Open(c *network.Conn) {
@@ -119,10 +130,30 @@ func (w *lineWorker) Serve(c *network.Conn, input []byte) (consumed int) {
 			consumed += length
 			continue
 		}
-		w.answer(c, line)
 		consumed += end + 1
+		if text, ok := strings.CutPrefix(line, "park "); ok && w.park(c, text) {
+			return consumed
+		}
+		w.answer(c, line)
 	}
 	return consumed
+}
+
+// park leaves a line to the connection's parker and tells whether there is one.
+func (w *lineWorker) park(c *network.Conn, text string) bool {
+	p, ok := c.Parker().(interface{ leave(*network.Conn, string) })
+	if ok {
+		p.leave(c, text)
+		c.Park()
+	}
+	return ok
+}
+
+// delayed splits what is behind "park".
+func delayed(text string) (time.Duration, string) {
+	number, rest, _ := strings.Cut(text, " ")
+	microseconds, _ := strconv.Atoi(number)
+	return time.Duration(microseconds) * time.Microsecond, rest
 }
 
 func (w *lineWorker) answer(c *network.Conn, line string) {
@@ -140,6 +171,11 @@ func (w *lineWorker) answer(c *network.Conn, line string) {
 		w.handOff()
 		time.Sleep(50 * time.Microsecond)
 		text = "slept"
+	case "park":
+		w.handOff()
+		var delay time.Duration
+		delay, text = delayed(text)
+		time.Sleep(delay)
 	case "stall":
 		time.Sleep(30 * time.Millisecond)
 	case "big":

@@ -210,9 +210,11 @@ func heapBytes() int {
 type pong struct{}
 
 func (*pong) NewWorker(func()) network.Worker { return &pong{} }
-func (*pong) Open(*network.Conn)              {}
-func (*pong) Closed(*network.Conn)            {}
-func (*pong) Close()                          {}
+
+func (*pong) NewParker() network.Parker { return nil }
+func (*pong) Open(*network.Conn)        {}
+func (*pong) Closed(*network.Conn)      {}
+func (*pong) Close()                    {}
 
 func (*pong) Serve(c *network.Conn, input []byte) (consumed int) {
 	for i, b := range input {

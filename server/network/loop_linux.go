@@ -26,6 +26,7 @@ type loop struct {
 	started     bool         // guarded by the server's mu
 	gift        atomic.Pointer[gift]
 	pushed      pushQueue
+	parking     parking
 }
 
 // owns tells the loop's goroutine whether a connection is its own (N1). Only that goroutine takes the
@@ -42,7 +43,8 @@ func (l *loop) rouse() {
 // that an event for a descriptor's former user is not taken for its present one's.
 const (
 	markWake          = -1
-	markFirstListener = -2 // and downward
+	markParker        = -2
+	markFirstListener = -3 // and downward
 )
 
 func connMark(c *Conn) int32 { return int32(c.ID & (1<<31 - 1)) }
@@ -80,6 +82,7 @@ func (s *Server) startLoops() error {
 func (s *Server) startLoopLocked(l *loop) {
 	if !l.started {
 		l.started = true
+		l.openParker()
 		s.goroutines.Add(1)
 		go l.run(nil)
 	}
@@ -129,6 +132,9 @@ func (s *Server) stopLoops() error {
 }
 
 func (l *loop) close() error {
+	if l.parking.parker != nil {
+		l.parking.parker.Close()
+	}
 	problems := []error{syscall.Close(l.wake), syscall.Close(l.epoll)}
 	for _, listener := range l.listeners {
 		problems = append(problems, syscall.Close(listener.descriptor))
@@ -151,7 +157,9 @@ func (l *loop) run(r *runner) {
 	r.loop = l
 	count := 0
 	var events [maxEvents]syscall.EpollEvent
-	for !l.server.closing.Load() {
+	l.parking.due = l.parking.count > 0 // the runner before may have left some, and its last events
+	l.endTurn(r)
+	for r.loop == l && !l.server.closing.Load() {
 		count = l.wait(&events, count > 1)
 		now := time.Now()
 		for i := range count {
@@ -160,10 +168,11 @@ func (l *loop) run(r *runner) {
 				return
 			}
 		}
-		l.sendDeferred(r)
-		l.sendPushed(r)
+		l.endTurn(r)
 	}
-	l.finish(r)
+	if r.loop == l {
+		l.finish(r)
+	}
 	l.server.putRunner(r)
 }
 
@@ -184,9 +193,8 @@ func (l *loop) wait(events *[maxEvents]syscall.EpollEvent, busy bool) int {
 		}
 	}
 	for {
-		forever := -1
 		count, _, errno := syscall.Syscall6(syscall.SYS_EPOLL_PWAIT, uintptr(l.epoll),
-			uintptr(unsafe.Pointer(events)), maxEvents, uintptr(forever), 0, 0)
+			uintptr(unsafe.Pointer(events)), maxEvents, uintptr(l.waitLimit()), 0, 0)
 		if errno == 0 {
 			return int(count)
 		}
@@ -214,6 +222,10 @@ func (l *loop) event(r *runner, e *syscall.EpollEvent, now time.Time) {
 		if c == nil || connMark(c) != e.Pad || !l.owns(c) {
 			return // an event from before it closed, or went away
 		}
+		if c.parked {
+			l.ignore(c)
+			return
+		}
 		if c.killed.Load() {
 			l.drop(c)
 			return
@@ -229,6 +241,8 @@ func (l *loop) event(r *runner, e *syscall.EpollEvent, now time.Time) {
 		if g := l.gift.Swap(nil); g != nil {
 			l.carryOut(r, g)
 		}
+	case e.Pad == markParker:
+		l.parking.due = true
 	default:
 		l.accept(r, l.listeners[markFirstListener-e.Pad])
 	}
@@ -292,6 +306,10 @@ func (l *loop) sendDeferred(r *runner) {
 // settle decides how a connection goes on after a batch, in the loop or handed off.
 func (l *loop) settle(r *runner, c *Conn, alive bool) {
 	switch {
+	case c.parked:
+		if !alive {
+			c.killed.Store(true) // it ends when its parker has done with it (N11)
+		}
 	case !alive || c.killed.Load() || c.over() && c.unsentBytes() == 0:
 		l.drop(c)
 	case r.loop == nil:
@@ -354,7 +372,7 @@ func (r *runner) handOff() {
 	}
 	l.sendDeferred(r) // theirs need not wait
 	runtime.UnlockOSThread()
-	r.loop = nil
+	r.loop, c.parker = nil, nil
 	l.detach(c)
 	l.server.goroutines.Add(1)
 	go l.run(nil)
@@ -372,6 +390,7 @@ func (l *loop) detach(c *Conn) {
 func (l *loop) finish(r *runner) {
 	runtime.UnlockOSThread()
 	r.loop = nil // Serve may wait as it likes now
+	l.finishParked(r)
 	deadline := l.server.grace()
 	// Whoever attaches a connection has seen closing, or was done before this.
 	l.server.mu.Lock()

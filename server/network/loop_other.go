@@ -26,6 +26,11 @@ func (s *Server) stopLoops() error {
 	return nil
 }
 
+// parker is nil: there is no loop to serve others meanwhile.
+func (r *runner) parker() Parker { return nil }
+
+func (r *runner) notePark(*Conn) {}
+
 // handOff does nothing: the connection's goroutine may wait.
 func (r *runner) handOff() {}
 

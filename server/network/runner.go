@@ -48,18 +48,19 @@ func newRunner(s *Server) *runner {
 // turn serves input: what was read, with what was left of the batch before at its start. It
 // returns what stays unserved, and whether the connection may live on.
 func (r *runner) turn(c *Conn, input []byte) (rest []byte, alive bool) {
-	for !c.closeAfterReply && len(input) > 0 && len(input) >= c.NeedBytes &&
-		c.unsentBytes() < r.server.options.OutputSoftBytes {
+	for r.servable(c, input) {
 		r.lendOutput(c)
 		c.Out = c.AppendPushes(c.Out)
-		c.NeedBytes = 0
+		c.NeedBytes, c.again = 0, false
 		c.fullAt = len(c.Out) + batchOutputBytes
+		c.parker = r.parker()
 		consumed := r.worker.Serve(c, input)
 		if consumed < 0 || consumed > len(input) {
 			panic("BUG: Serve says it used more than its input")
 		}
 		input = input[consumed:]
 		full := c.OutputFull()
+		r.notePark(c)
 		if r.tryDefer(c) {
 			return input, true
 		}
@@ -79,6 +80,12 @@ func (r *runner) release(c *Conn) bool {
 	position := c.Hold
 	c.Hold = 0
 	return r.holds.Release(position)
+}
+
+// servable tells whether a connection may be served and input may hold a request.
+func (r *runner) servable(c *Conn, input []byte) bool {
+	return !c.closeAfterReply && !c.parked && (len(input) > 0 && len(input) >= c.NeedBytes || c.again) &&
+		c.unsentBytes() < r.server.options.OutputSoftBytes
 }
 
 // window returns the memory to read into: behind filled bytes that are there already.
@@ -162,6 +169,9 @@ func (r *runner) tryDefer(c *Conn) bool {
 	r.deferred = append(r.deferred, c)
 	return true
 }
+
+// sendOrDefer has the replies so far sent, alone or with others', and tells whether the connection may live on.
+func (r *runner) sendOrDefer(c *Conn) (alive bool) { return r.tryDefer(c) || c.flush(r) }
 
 // takeOutput takes the emptied output buffer back, when it is better than the one there is.
 func (r *runner) takeOutput(c *Conn) {

@@ -90,6 +90,7 @@ func TestTable(t *testing.T) {
 type openHandler struct{ opened chan *Conn }
 
 func (h *openHandler) NewWorker(func()) Worker                    { return h }
+func (h *openHandler) NewParker() Parker                          { return nil }
 func (h *openHandler) Open(c *Conn)                               { h.opened <- c }
 func (h *openHandler) Closed(*Conn)                               {}
 func (h *openHandler) Serve(_ *Conn, input []byte) (consumed int) { return len(input) }
