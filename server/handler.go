@@ -216,7 +216,9 @@ func (w *worker) Serve(c *network.Conn, input []byte) (consumed int) {
 	if client.Closing {
 		c.CloseAfterReply()
 	}
-	client.EndWait()
+	if !context.Parked() {
+		client.EndWait()
+	}
 	w.client = nil
 	c.OutputHardBytes = int(outputLimit(w.handler.limits.Load(), client).Hard)
 	if client.NeedsAuth {

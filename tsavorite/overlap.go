@@ -20,8 +20,11 @@ type BatchRead struct {
 	waiting int          // operations that have not ended, and one while some may be added
 }
 
+// MaxBatched is how many keys the batches of a session may have together, so that none waits for another's.
+const MaxBatched = maxOutstanding
+
 // StartBatch looks the keys up and asks the device for those that are not in memory; the next Leave submits
-// that. ReadyBatches then returns the batch when all are there. The session must have PendingRoom for the keys.
+// that. ReadyBatches then returns the batch when all are there.
 func (s *Session) StartBatch(b *BatchRead, keys []Key) {
 	s.counters.reads += uint64(len(keys))
 	b.keys, b.held, b.next, b.waiting = keys, b.held[:0], 0, 1
@@ -77,7 +80,9 @@ func (s *Session) DeliverBatch(b *BatchRead, r Reader) (done bool) {
 		op := b.held[b.next]
 		b.held[b.next] = nil
 		if op != nil && !op.memory {
+			s.tries = yieldAttempts // a record is copied to the tail if that does not take long
 			s.deliverHeld(op, uint64(b.next), r)
+			s.tries = 0
 			continue
 		}
 		if op != nil {
@@ -108,11 +113,6 @@ func (s *Session) deliverMemory(b *BatchRead, hash uint64, r Reader) bool {
 	b.waiting = 1
 	s.findFor(b, b.next, hash, f.disk)
 	return false
-}
-
-// PendingRoom is how many more keys may be cold before a read has to wait for others.
-func (s *Session) PendingRoom() int {
-	return maxOutstanding - (len(s.pending.operations) - len(s.pending.free))
 }
 
 // EventFD is a descriptor that becomes readable when the device has completed something for the

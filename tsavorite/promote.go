@@ -5,7 +5,9 @@ package tsavorite
 // the search began. It gives up rather than wait for room: the record is on the device anyway.
 func (s *Session) promote(op *operation) {
 	var w writer
-	w.start(s, op.hash, op.key)
+	if w.start(s, op.hash, op.key); w.bucket == nil {
+		return
+	}
 	defer w.end()
 	if !w.record.IsNone() || w.disk != op.chain {
 		return

@@ -21,7 +21,7 @@ type Parker struct {
 	reader  valueReader
 	eventFD int
 	fresh   []*parkedReads // not yet submitted
-	keys    int            // of them
+	keys    int            // of all that are parked
 	ready   []*tsavorite.BatchRead
 	free    []*parkedReads
 }
@@ -63,7 +63,7 @@ func (c *Context) Parked() bool { return c.parked }
 
 // park takes over the reads of a client's keys, if there is room for them.
 func (p *Parker) park(client *Client, keys []tsavorite.Key) bool {
-	if p.keys+len(keys) > p.context.Session.PendingRoom() {
+	if p.keys+len(keys) > tsavorite.MaxBatched {
 		return false
 	}
 	var reads *parkedReads
@@ -88,6 +88,7 @@ func (p *Parker) park(client *Client, keys []tsavorite.Key) bool {
 	reads.bytes = bytes
 	p.fresh = append(p.fresh, reads)
 	p.keys += len(keys)
+	client.BeginWait()
 	return true
 }
 
@@ -102,7 +103,7 @@ func (p *Parker) Submit() {
 		}
 		p.fresh[i] = nil
 	}
-	p.fresh, p.keys = p.fresh[:0], 0
+	p.fresh = p.fresh[:0]
 	c.leave()
 }
 
@@ -144,10 +145,12 @@ func (p *Parker) Deliver(client *Client, out []byte) (replies []byte, how Delive
 	c.Client, c.Out = nil, nil
 	c.countReads(&p.reader)
 	reads.large = p.reader.large
-	switch {
-	case !done:
+	if !done {
 		return replies, Missing
-	case reads.large >= 0:
+	}
+	p.keys -= len(reads.keys)
+	client.EndWait()
+	if reads.large >= 0 {
 		return replies, Unfinished // its chunks may be cold, too
 	}
 	reads.client, client.reads = nil, nil

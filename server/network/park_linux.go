@@ -112,6 +112,9 @@ func (l *loop) unpark(r *runner) {
 		c.parked = false
 		r.conn = c
 		alive := !c.killed.Load()
+		if alive && c.unsentBytes() >= l.server.options.OutputSoftBytes {
+			alive = c.flush(r) // what is not served now must have output to wait for, whose end is an event
+		}
 		if rest := c.input; alive && r.servable(c, rest) {
 			rest, alive = r.turn(c, rest)
 			alive = alive && r.keep(c, rest, true)

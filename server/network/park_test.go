@@ -77,6 +77,21 @@ func TestOneParkedManyServed(t *testing.T) {
 	})
 }
 
+// TestParkedReplyOverTheSoftBound: input behind a late reply that is over the soft bound, and that the peer takes at
+// once, is served (N7, N11).
+func TestParkedReplyOverTheSoftBound(t *testing.T) {
+	soft := func(o *network.Options) { o.OutputSoftBytes = 64 << 10 }
+	inModes(t, soft, func(t *testing.T, h *lines, s *network.Server) {
+		c := dial(t, s)
+		for size := 60_000; size < 70_000; size += 1000 {
+			text := strings.Repeat("x", size)
+			c.send("park 500 " + text + "\necho behind\n")
+			c.expect(text)
+			c.expect("behind")
+		}
+	})
+}
+
 // TestParkedPeersEnd closes, resets, half-closes and kills connections that are parked.
 func TestParkedPeersEnd(t *testing.T) {
 	inModes(t, nil, func(t *testing.T, h *lines, s *network.Server) {
