@@ -1,6 +1,13 @@
 package server
 
-import "time"
+import (
+	"time"
+
+	"github.com/pyropedb/pyrope/device"
+)
 
 // SetPatience replaces closePatience; it comes before Start.
 func (s *Server) SetPatience(patience time.Duration) { s.patience = patience }
+
+// WrapDevice has the store use what wrap makes of the device.
+func (o *Options) WrapDevice(wrap func(device.Device) device.Device) { o.hooks.wrapDevice = wrap }

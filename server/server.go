@@ -31,6 +31,13 @@ type Options struct {
 	Log *slog.Logger
 	// LogLevel is what CONFIG SET loglevel changes, if Log looks at it. nil for a fixed level.
 	LogLevel *slog.LevelVar
+
+	hooks hooks
+}
+
+// hooks are for tests.
+type hooks struct {
+	wrapDevice func(device.Device) device.Device // what the store gets for the device; nil is the device itself
 }
 
 // Server is one server: a store, what stores beneath it, and the connections above it.
@@ -90,7 +97,7 @@ func New(options Options) (*Server, error) {
 	if err := s.openCertificates(); err != nil {
 		return nil, errors.Join(err, s.closeMonitor())
 	}
-	if err := s.open(); err != nil {
+	if err := s.open(options.hooks); err != nil {
 		return nil, errors.Join(err, s.closeMonitor())
 	}
 	s.handler = &handler{state: s.state, log: log}
@@ -102,10 +109,13 @@ func New(options Options) (*Server, error) {
 }
 
 // open opens device, store and command state, or nothing.
-func (s *Server) open() (err error) {
+func (s *Server) open(hooks hooks) (err error) {
 	if s.options.StorageTier.IsOn() {
 		if s.device, err = openDevice(s.options); err != nil {
 			return err
+		}
+		if hooks.wrapDevice != nil {
+			s.device = hooks.wrapDevice(s.device)
 		}
 		info := s.device.Info()
 		s.log.Info("device is open", "kind", info.Kind, "reason", info.Reason, "directory", s.options.LogDir)

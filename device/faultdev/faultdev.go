@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pyropedb/pyrope/device"
@@ -28,7 +29,7 @@ var (
 
 // Options says how the device misbehaves all the time.
 type Options struct {
-	// Delay is how long each completion is held back.
+	// Delay is how long each completion is held back at first; see SetDelay.
 	Delay time.Duration
 	// Volatile keeps writes from the wrapped device until Sync or Close, so that Crash can forget them.
 	Volatile bool
@@ -38,6 +39,7 @@ type Options struct {
 type Device struct {
 	inner   device.Device
 	options Options
+	delay   atomic.Int64 // nanoseconds
 
 	mutex   sync.Mutex // guards what follows
 	faults  []fault
@@ -75,7 +77,14 @@ type extent struct {
 }
 
 // Wrap returns inner with faults. Close closes inner too, except after a Crash.
-func Wrap(inner device.Device, o Options) *Device { return &Device{inner: inner, options: o} }
+func Wrap(inner device.Device, o Options) *Device {
+	d := &Device{inner: inner, options: o}
+	d.SetDelay(o.Delay)
+	return d
+}
+
+// SetDelay changes how long completions are held back that come from now on.
+func (d *Device) SetDelay(delay time.Duration) { d.delay.Store(int64(delay)) }
 
 // FailNth makes the nth operation of that sort from now, 1 being the next, fail with err without
 // reaching the device. A nil err is ErrInjected.
@@ -179,7 +188,7 @@ func (d *Device) NewQueue() (device.Queue, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &queue{device: d, inner: inner, flights: make(map[*device.Request]flight)}, nil
+	return &queue{device: d, inner: inner, flights: make(map[*device.Request]flight), eventFD: -1}, nil
 }
 
 func (d *Device) usable() error {

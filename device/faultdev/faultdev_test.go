@@ -19,7 +19,7 @@ func TestDevice(t *testing.T) {
 		"no faults": {}, "delay": {Delay: 200 * time.Microsecond}, "volatile": {Volatile: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			devicetest.Run(t, devicetest.Config{Open: func(options device.Options) (device.Device, error) {
+			devicetest.Run(t, devicetest.Config{HasEventFD: true, Open: func(options device.Options) (device.Device, error) {
 				inner, err := localmemory.Open(options)
 				if err != nil {
 					return nil, err
@@ -29,7 +29,7 @@ func TestDevice(t *testing.T) {
 		})
 	}
 	t.Run("volatile files", func(t *testing.T) {
-		devicetest.Run(t, devicetest.Config{Reopens: false, Open: func(options device.Options) (device.Device, error) {
+		devicetest.Run(t, devicetest.Config{HasEventFD: true, Open: func(options device.Options) (device.Device, error) {
 			inner, err := file.Open(options)
 			if err != nil {
 				return nil, err

@@ -1,10 +1,12 @@
 package faultdev
 
 import (
+	"sync"
 	"time"
 	"unsafe"
 
 	"github.com/pyropedb/pyrope/device"
+	"github.com/pyropedb/pyrope/device/internal/eventfd"
 )
 
 // queue passes requests through to a queue of the wrapped device and holds completions back.
@@ -15,6 +17,8 @@ type queue struct {
 	held     []heldRequest // completed, oldest first
 	inFlight int
 	closed   bool
+	eventFD  int            // -1 before it is asked for
+	timers   sync.WaitGroup // those that will signal it
 	scratch  [64]*device.Request
 }
 
@@ -43,6 +47,9 @@ func (q *queue) Submit(batch []*device.Request) {
 		}
 	}
 	q.inner.Submit(pass)
+	for q.eventFD >= 0 && len(q.flights) > 0 {
+		q.collect(true) // so that it is known when they are to be announced
+	}
 }
 
 // accept says whether r goes to the wrapped device; otherwise it is complete.
@@ -114,10 +121,18 @@ func copyAligned(p []byte) []byte {
 // hold keeps a completed request back for the delay.
 func (q *queue) hold(r *device.Request) {
 	held := heldRequest{request: r}
-	if delay := q.device.options.Delay; delay > 0 {
+	delay := time.Duration(q.device.delay.Load())
+	if delay > 0 {
 		held.ready = time.Now().Add(delay)
 	}
 	q.held = append(q.held, held)
+	if q.eventFD >= 0 {
+		q.timers.Add(1)
+		time.AfterFunc(delay, func() {
+			eventfd.Signal(q.eventFD)
+			q.timers.Done()
+		})
+	}
 }
 
 // collect takes completions from the wrapped device.
@@ -203,8 +218,14 @@ func (q *queue) SubmitAndPoll(batch, done []*device.Request, wait bool) int {
 // InFlight counts what Poll has not handed back.
 func (q *queue) InFlight() int { return q.inFlight }
 
-// EventFD is -1: the wrapped queue's would tell of completions that are held back.
-func (q *queue) EventFD() int { return -1 }
+// EventFD returns a descriptor that tells when a completion has been held back for long enough. From then on
+// Submit waits for the wrapped device.
+func (q *queue) EventFD() int {
+	if q.eventFD < 0 {
+		q.eventFD = eventfd.New()
+	}
+	return q.eventFD
+}
 
 // Close waits for what is in flight.
 func (q *queue) Close() error {
@@ -212,5 +233,9 @@ func (q *queue) Close() error {
 		q.collect(true)
 	}
 	q.closed = true
+	if q.eventFD >= 0 {
+		q.timers.Wait()
+		eventfd.Close(q.eventFD)
+	}
 	return q.inner.Close()
 }

@@ -65,7 +65,10 @@ func TestOneParkedManyServed(t *testing.T) {
 		const wait = 300 * time.Millisecond
 		parked.send(fmt.Sprintf("park %d late\necho behind\n", wait.Microseconds()))
 		for i, c := range others {
-			c.ask(fmt.Sprintf("echo %d", i), fmt.Sprint(i))
+			c.send(fmt.Sprintf("echo %d\n", i))
+		}
+		for i, c := range others {
+			c.expect(fmt.Sprint(i))
 		}
 		served := time.Since(begin)
 		parked.expect("late")
@@ -73,7 +76,7 @@ func TestOneParkedManyServed(t *testing.T) {
 		if took := time.Since(begin); took < wait {
 			t.Errorf("the late reply came after %v", took)
 		}
-		t.Logf("1,000 round trips took %v beside a wait of %v", served, wait)
+		t.Logf("1,000 requests took %v beside a wait of %v", served, wait)
 	})
 }
 
