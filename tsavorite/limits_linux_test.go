@@ -276,3 +276,32 @@ func mustResize(t *testing.T, resize func() error) {
 		t.Fatalf("cannot change the room: %v", err)
 	}
 }
+
+// TestPreallocate: the memory of the log is the process's when the store opens, and without the option it is not.
+func TestPreallocate(t *testing.T) {
+	const memory = 64 << 20
+	resident := func() (bytes int) {
+		var pages, all int
+		text, err := os.ReadFile("/proc/self/statm")
+		if err == nil {
+			_, err = fmt.Sscan(string(text), &all, &pages)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pages * os.Getpagesize()
+	}
+	for _, preallocate := range []bool{false, true} {
+		before := resident()
+		store, err := tsavorite.Open(tsavorite.Options{MemoryBytes: memory, Preallocate: preallocate})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if grown := resident() - before; preallocate != (grown > memory*9/10) {
+			t.Errorf("with Preallocate %v the process is %d bytes bigger, the log %d", preallocate, grown, memory)
+		}
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -43,6 +43,9 @@ type Options struct {
 	// CopyReadsToTail copies a record that was read from the device to the tail of the log, so that hot
 	// records come back to memory. It pays where reads are skewed; each copy is written to the device again.
 	CopyReadsToTail bool
+	// Preallocate touches the memory part of the log when the store opens, so that later no write waits for the system to
+	// give it a page.
+	Preallocate bool
 	// Journal is told every write. nil is none.
 	Journal Journal
 	// CompactionMaxDeadPercent is the share of the log that may be dead before the oldest pages on the Device are

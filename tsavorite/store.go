@@ -90,7 +90,7 @@ func newStore(o Options, x *index.Index, restore *hlog.Restore) (*Store, error) 
 	var err error
 	s.log, err = hlog.New(hlog.Config{
 		PageBytes: o.PageBytes, MemoryBytes: o.MemoryBytes, MutablePercent: o.MutablePercent,
-		CeilingBytes: o.MemoryCeilingBytes, Device: o.Device, EvictOldest: o.EvictOldest, Epochs: s.epochs,
+		CeilingBytes: o.MemoryCeilingBytes, Preallocate: o.Preallocate, Device: o.Device, EvictOldest: o.EvictOldest, Epochs: s.epochs,
 		Compact: func() { wake(s.compact) }, Flushing: s.noteLifetime, Restore: restore,
 	})
 	if err != nil {

@@ -35,12 +35,14 @@ func (b *bench) measure(threads, batchSize int) error {
 	}
 	var stop atomic.Bool
 	var group sync.WaitGroup
+	clock := program.NewClock()
+	defer clock.Close()
 	runtime.GC()
 	before, began := usage.Now(), time.Now()
 	for _, w := range workers {
 		group.Go(func() { w.run(&stop) })
 	}
-	b.awaitEnd(began)
+	clock.Pass(time.Duration(b.options.Runtime*float64(time.Second)), nil, func(time.Time) bool { return b.interrupted.Load() })
 	stop.Store(true)
 	group.Wait()
 	elapsed, used := time.Since(began), usage.Now().Since(before)
@@ -76,14 +78,6 @@ func (b *bench) newWorkers(threads, batchSize int) ([]*worker, error) {
 		workers = append(workers, w)
 	}
 	return workers, nil
-}
-
-// awaitEnd sleeps until --runtime is over or the user interrupts.
-func (b *bench) awaitEnd(start time.Time) {
-	end := start.Add(time.Duration(b.options.Runtime * float64(time.Second)))
-	for left := time.Until(end); left > 0 && !b.interrupted.Load(); left = time.Until(end) {
-		time.Sleep(min(left, 100*time.Millisecond))
-	}
 }
 
 // add takes what another thread counted.

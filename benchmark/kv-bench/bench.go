@@ -39,6 +39,7 @@ func (b *bench) runAll() (err error) {
 	}
 	b.chooseReadMode(t, p)
 	b.printMemory(t, p)
+	b.printDistribution(t)
 	if b.options.Warm {
 		if err := b.warm(t); err != nil {
 			return err
@@ -58,7 +59,7 @@ func (b *bench) runAll() (err error) {
 func (b *bench) newPlan() (*plan, error) {
 	o := &b.options
 	p := &plan{
-		keys: o.Keys, valueSize: o.ValueSize, batch: o.Batch, mix: o.Mix,
+		keys: o.Keys, sizes: o.sizes(), batch: o.Batch, mix: o.Mix,
 		mode: readMode(o.ReadMode), seed: o.Seed, checks: o.Validate,
 	}
 	if o.Distribution != uniform {

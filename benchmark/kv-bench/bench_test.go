@@ -34,7 +34,7 @@ func runFlags(t *testing.T, flags string) (code int, out, failures string) {
 func TestInMemoryRuns(t *testing.T) {
 	for _, flags := range []string{
 		"", "-d zipf", "--rumd 50,50,0,0 -t 2", "--rumd 0,100,0,0", "--rumd 0,0,100,0 -t 2", "--rumd 25,25,25,25 -t 3 --load-threads 2", "--read-mode async --rumd 50,0,50,0", "--read-mode single",
-		"--preset A", "--preset B -t 2", "--preset C", "--preset D -t 2 --log-memory 16m", "--preset F",
+		"--value-size-max 4000 --rumd 40,20,20,20 -t 2", "--preallocate-log", "--preset A", "--preset B -t 2", "--preset C", "--preset D -t 2 --log-memory 16m", "--preset F",
 	} {
 		code, out, failures := runFlags(t, "-n 20000 --page-size 64k --device null --runsec 0.1 --warmup-sec 0.05 "+flags)
 		if code != 0 || !strings.Contains(out, "[load]   20,000 ops in ") || !strings.Contains(out, "[run t=") || strings.Contains(out, "  0 ops") {
@@ -97,6 +97,8 @@ func TestValidate(t *testing.T) {
 		"--device file --read-mode async --rumd 40,20,20,20",
 		"--device file --read-mode async",
 		"--device localmemory --preset D",
+		"--device localmemory --read-mode async --value-size-max 8000 --rumd 40,20,20,20",
+		"--device localmemory --read-mode batch -v 32 --value-size-max 300 --rumd 50,0,50,0 --preallocate-log",
 		"--device localmemory --preset F --copy-reads-to-tail",
 	} {
 		t.Run(flags, func(t *testing.T) {
@@ -121,7 +123,7 @@ func TestValidateFindsAWrongValue(t *testing.T) {
 	}
 	w := workers[0]
 	w.session.Enter()
-	wrong := w.session.Upsert(keyOf(77), valueOf(78, p.valueSize, 0), tsavorite.Metadata{})
+	wrong := w.session.Upsert(keyOf(77), valueOf(78, p.sizes.Of(78), 0), tsavorite.Metadata{})
 	gone := w.session.Delete(keyOf(88))
 	w.session.Leave()
 	closeWorkers(workers)
@@ -152,6 +154,18 @@ func TestNumaNodeThatIsNotThere(t *testing.T) {
 	code, out, failures := runFlags(t, small+"--device null --log-memory 16m --numa-node 77")
 	if code != program.Failure || !strings.Contains(failures, "cannot pin workers to NUMA node 77") {
 		t.Errorf("exit %d: %s%s", code, out, failures)
+	}
+}
+
+// TestDumpDistribution: 20,000 keys in 8,192 buckets, each counted once.
+func TestDumpDistribution(t *testing.T) {
+	code, out, failures := runFlags(t, "-n 20000 --page-size 64k --device null --runsec 0.05 --warmup-sec 0 --dump-distribution")
+	head := regexp.MustCompile(`(?m)^\[index\]  (20,000|19,99\d) entries in 8,192 buckets; 1\.0\d\d cache lines a hit, 1\.0\d\d a miss$`)
+	if code != 0 || !head.MatchString(out) || !strings.Contains(out, "[index]    2 entries: ") {
+		t.Errorf("exit %d: %s%s", code, out, failures)
+	}
+	if c := sumUp([]uint64{10, 5, 0, 0, 0, 0, 0, 2, 1}); c != (chains{buckets: 18, entries: 27, visits: 28, lines: 19}) {
+		t.Errorf("buckets of 0, 1, 7 and 8 entries come to %+v", c)
 	}
 }
 

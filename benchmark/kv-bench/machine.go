@@ -62,7 +62,7 @@ func (b *bench) rows(t *target, p *plan) []row {
 	o := &b.options
 	common := row{
 		Origin: report.NewOrigin(), Keys: o.Keys, ValueSize: o.ValueSize, Distribution: o.Distribution, Mix: o.Mix.String(),
-		Reinsert: o.Mix[mixDelete] > 0, ReaderCopies: o.ValueSize,
+		Reinsert: o.Mix[mixDelete] > 0, ReaderCopies: o.sizes().Most(),
 		Device: t.device.Info().Kind, Throttle: o.ThrottleLimit, Completion: o.CompletionThreads, IOBackend: strings.ToLower(o.IOBackend.String()),
 		Session: string(p.mode), HashPack: o.HashPack, HashPackReal: effectiveHashPack(o, t),
 		IndexAsked: uint64(o.IndexSize), IndexApplied: t.sizes.indexBytes, LogMemory: t.sizes.memoryBytes,

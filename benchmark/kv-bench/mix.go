@@ -41,6 +41,13 @@ type preset struct {
 	distribution string
 }
 
+// The numbers of keys.
+const (
+	defaultKeys = 100_000_000
+	smallKeys   = 2_000_000 // of the preset of that name
+	smallPreset = "2M"
+)
+
 // presets are the workloads there are. E scans keys in order, which a hash index cannot.
 var presets = []preset{
 	{"A", mix{50, 50, 0, 0}, zipf},
@@ -60,15 +67,23 @@ const (
 // settleWorkload fills in the mix and the distribution that were not given.
 func (o *options) settleWorkload() error {
 	chosen := preset{"", mix{100, 0, 0, 0}, uniform}
-	if o.Preset != "" {
-		if strings.EqualFold(o.Preset, "E") {
+	keys := uint64(defaultKeys)
+	for _, name := range o.Preset {
+		if strings.EqualFold(name, "E") {
 			return errors.New("--preset E scans ranges of keys, and the index is a hash, which keeps no order of keys; A, B, C, D and F can be run")
 		}
-		i := slices.IndexFunc(presets, func(p preset) bool { return strings.EqualFold(p.name, o.Preset) })
-		if i < 0 {
-			return fmt.Errorf("--preset is %q; it must be A, B, C, D or F", o.Preset)
+		if strings.EqualFold(name, smallPreset) {
+			keys = smallKeys
+			continue
+		}
+		i := slices.IndexFunc(presets, func(p preset) bool { return strings.EqualFold(p.name, name) })
+		if i < 0 || chosen.name != "" {
+			return fmt.Errorf("--preset is %q; it must be A, B, C, D or F, or 2M, or 2M and one of them", strings.Join(o.Preset, ","))
 		}
 		chosen = presets[i]
+	}
+	if o.Keys == 0 {
+		o.Keys = keys
 	}
 	if o.Mix == (mix{}) {
 		o.Mix = chosen.mix

@@ -78,7 +78,7 @@ func TestRefusedOptions(t *testing.T) {
 		"-t 0":                      "--threads is 0; it must be from 1 to 1024",
 		"--load-threads -1":         "--load-threads",
 		"--run-threads-sweep 1,0":   "--run-threads-sweep is [1 0]",
-		"-n 0":                      "--keys is 0",
+		"-n -1":                     "--keys",
 		"-v 4":                      "--value-size is 4; it must be from 8 to 1048576",
 		"-v 2000000":                "--value-size is 2000000",
 		"--rumd 50,50":              "--rumd is \"50,50\"; it must be four percentages that add up to 100",
@@ -92,7 +92,7 @@ func TestRefusedOptions(t *testing.T) {
 		"--hashpack 0":              "--hashpack is 0",
 		"--log-memory lots":         "--log-memory: cannot read size \"lots\"",
 		"--page-size 3m":            "--page-size is 3m; it must be a power of two",
-		"--page-size 4k -v 5000":    "a record of --value-size 5000 takes 5032 bytes",
+		"--page-size 4k -v 5000":    "a record of 5000 bytes of value takes 5032 bytes",
 		"--segment-size 1m":         "--segment-size is 1m; it must be at least --page-size (16m)",
 		"--index-size 3m":           "--index-size is 3m; it must be a power of two",
 		"--device floppy":           "--device is \"floppy\"; it must be one of default, native,",
@@ -101,10 +101,19 @@ func TestRefusedOptions(t *testing.T) {
 		"--device null --device-io-backend uring":          "with --device null it must be default",
 		"--device-throttle-limit 1000000":                  "ThrottleLimit is 1000000",
 		"--device-throttle-limit 1 --device-io-contexts 2": "ThrottleLimit is 1; it must be 0 or at least IOContexts (2)",
-		"--value-size-max 200":                             "unknown flag --value-size-max",
+		"--value-size-max 99":                              "--value-size-max is 99; it must be 0 or from --value-size (100) to 1048576",
+		"--page-size 4k --value-size-max 5000":             "a record of 5000 bytes of value takes 5032 bytes",
+		"--device-uring-sqpoll":                            "there is no flag --device-uring-sqpoll: there is no kernel thread that polls",
+		"--device-uring-sqpoll-idle-ms 5":                  "there is no kernel thread that polls",
+		"--max-inline-value-size 16k":                      "values are in the log",
+		"--use-native-allocator":                           "always outside the Go heap",
+		"--use-legacy-buffer-pool":                         "one kind of buffer",
+		"--pool-stats":                                     "belong to sessions",
+		"--no-threadpool-tune":                             "there is no thread pool",
+		"--preset A,B":                                     "or 2M and one of them",
 		"--read-mode psychic":                              "--read-mode",
 		"--preset E":                                       "the index is a hash, which keeps no order of keys; A, B, C, D and F can be run",
-		"--preset G":                                       "--preset is \"G\"; it must be A, B, C, D or F",
+		"--preset G":                                       "--preset is \"G\"; it must be A, B, C, D or F, or 2M",
 		"--rumd 0,0,0,0":                                   "add up to 100",
 		"--numa-node=-1":                                   "--numa-node is -1",
 		"--report-interval-sec -0.5":                       "--report-interval-sec",
@@ -112,6 +121,17 @@ func TestRefusedOptions(t *testing.T) {
 		if _, err := parseOptions(strings.Fields(line), nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want one with %q", line, err, want)
 		}
+	}
+}
+
+func TestPresetOfTwoMillionKeys(t *testing.T) {
+	for line, keys := range map[string]uint64{"": 100_000_000, "--preset 2m": 2_000_000, "--preset 2M,A": 2_000_000, "--preset 2M -n 5": 5, "--preset A": 100_000_000} {
+		if o := parse(t, line); o.Keys != keys {
+			t.Errorf("%q has %d keys, want %d", line, o.Keys, keys)
+		}
+	}
+	if o := parse(t, "--preset 2M,A"); o.Mix != (mix{50, 50, 0, 0}) || o.Distribution != zipf {
+		t.Errorf("2M,A is %v, %s", o.Mix, o.Distribution)
 	}
 }
 
@@ -141,7 +161,7 @@ func TestHelp(t *testing.T) {
 	if _, err := parseOptions([]string{"--help"}, &out); !errors.Is(err, program.ErrHelpShown) {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"-n, --keys=100000000", "localmemory", "--rumd=R,U,M,D", "--device-throttle-limit=0"} {
+	for _, want := range []string{"-n, --keys=0", "localmemory", "--rumd=R,U,M,D", "--device-throttle-limit=0"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the help lacks %q", want)
 		}

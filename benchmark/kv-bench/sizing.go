@@ -85,6 +85,9 @@ func (o *options) computeSizes(availableBytes uint64) (sizes, error) {
 func (o *options) autoMemoryBytes() uint64 {
 	page := uint64(o.PageSize)
 	perPage := page / uint64(recordBytes(o.ValueSize)) // records do not cross pages
+	if sizes := o.sizes(); sizes.Most() > o.ValueSize {
+		perPage = max(1, (page-uint64(recordBytes(sizes.Most())))/uint64(recordBytes(int(sizes.Mean())+8)))
+	}
 	data := (o.Keys + perPage - 1) / perPage * page
 	need := max(data/mutablePercent*100, data+spareLogPages*page)
 	return 1 << bits.Len64(need-1)

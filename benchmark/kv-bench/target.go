@@ -104,7 +104,7 @@ func openTarget(o *options) (*target, error) {
 	t.store, err = tsavorite.Open(tsavorite.Options{
 		Device: t.device, IndexBytes: s.indexBytes, IndexMaxBytes: s.indexBytes,
 		MemoryBytes: s.memoryBytes, PageBytes: uint64(o.PageSize), MutablePercent: mutablePercent,
-		CopyReadsToTail: o.CopyReads,
+		CopyReadsToTail: o.CopyReads, Preallocate: o.Preallocate,
 	})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot open the store: %w", err), t.close())

@@ -22,7 +22,7 @@ type updater struct {
 // Plan implements tsavorite.Updater.
 func (u *updater) Plan(_ tsavorite.Record, found bool) tsavorite.Plan {
 	u.found = found
-	return tsavorite.Plan{Action: tsavorite.Write, Preserve: true, Length: u.worker.plan.valueSize}
+	return tsavorite.Plan{Action: tsavorite.Write, Preserve: true, Length: u.worker.plan.sizes.Of(u.number)}
 }
 
 // Write implements tsavorite.Updater. Preserve has put the current value in its place.

@@ -32,8 +32,8 @@ func (b *bench) measure(t *target, p *plan, threads, iteration int, warmup, wind
 			}
 		})
 	}
-	c := newClock()
-	defer c.close()
+	c := program.NewClock()
+	defer c.Close()
 	pauses := usage.NewPauses()
 	b.pass(c, warmup, workers, failed)
 	pauses.Start()
@@ -75,43 +75,16 @@ func lookAt(workers []*worker) tally {
 	return sum
 }
 
-// clock is made before a window, so that nothing is allocated within.
-type clock struct {
-	end    *time.Timer
-	glance *time.Ticker
-}
-
-func newClock() *clock {
-	c := &clock{end: time.NewTimer(time.Hour), glance: time.NewTicker(50 * time.Millisecond)}
-	c.end.Stop()
-	return c
-}
-
-func (c *clock) close() {
-	c.end.Stop()
-	c.glance.Stop()
-}
-
 // pass lets a time go by, with progress lines if asked for. A failure or an interrupt cuts it short.
-func (b *bench) pass(c *clock, d time.Duration, workers []*worker, failed <-chan struct{}) {
-	c.end.Reset(d)
+func (b *bench) pass(c *program.Clock, d time.Duration, workers []*worker, failed <-chan struct{}) {
 	interval := time.Duration(b.options.ReportInterval * float64(time.Second))
 	last, lastTotal := time.Now(), lookAt(workers).total()
-	for {
-		select {
-		case <-c.end.C:
-			return
-		case <-failed:
-			return
-		case now := <-c.glance.C:
-			if b.interrupted.Load() {
-				return
-			}
-			if interval > 0 && now.Sub(last) >= interval {
-				total := lookAt(workers).total()
-				b.printf("[progress t=%d] %s ops/sec\n", len(workers), report.N0(uint64(float64(total-lastTotal)/now.Sub(last).Seconds())))
-				last, lastTotal = now, total
-			}
+	c.Pass(d, failed, func(now time.Time) bool {
+		if interval > 0 && now.Sub(last) >= interval {
+			total := lookAt(workers).total()
+			b.printf("[progress t=%d] %s ops/sec\n", len(workers), report.N0(uint64(float64(total-lastTotal)/now.Sub(last).Seconds())))
+			last, lastTotal = now, total
 		}
-	}
+		return b.interrupted.Load()
+	})
 }

@@ -51,15 +51,15 @@ func (t tally) minus(u tally) tally {
 // plan is what the workers of a phase have in common; it is immutable while they run,
 // but for workersMade.
 type plan struct {
-	keys      uint64
-	valueSize int
-	batch     int
-	mix       mix
-	mode      readMode
-	zipf      *workload.Zipf // nil: uniform
-	latest    bool           // ranks count from the newest key on, and upserts add keys
-	seed      uint64
-	checks    bool // compare every value that is read
+	keys   uint64
+	sizes  workload.Sizes // of values
+	batch  int
+	mix    mix
+	mode   readMode
+	zipf   *workload.Zipf // nil: uniform
+	latest bool           // ranks count from the newest key on, and upserts add keys
+	seed   uint64
+	checks bool // compare every value that is read
 
 	processors  []int         // that workers are pinned to, one after another; nil: none
 	workersMade atomic.Uint64 // so that no two workers add the same keys
@@ -109,8 +109,8 @@ func newWorker(store *tsavorite.Store, p *plan, stream int) (*worker, error) {
 		reads:    makeKeys(p.batch),
 		numbers:  make([]uint64, p.batch),
 		group:    makeKeys(groupSize),
-		value:    make([]byte, p.valueSize),
-		received: make([]byte, p.valueSize),
+		value:    make([]byte, p.sizes.Most()),
+		received: make([]byte, p.sizes.Most()),
 	}
 	w.serial = p.workersMade.Add(1)
 	if len(p.processors) > 0 {
@@ -261,7 +261,8 @@ func (w *worker) Read(token uint64, status tsavorite.Status, record tsavorite.Re
 	case tsavorite.Found:
 		w.tally.reads++
 		if w.plan.checks {
-			w.checker.check(w.number(token), record.Value, w.plan.valueSize)
+			number := w.number(token)
+			w.checker.check(number, record.Value, w.plan.sizes.Of(number))
 			return
 		}
 		copy(w.received, record.Value)
@@ -283,8 +284,9 @@ func (w *worker) number(token uint64) uint64 {
 
 // upsert gives a key its value.
 func (w *worker) upsert(key tsavorite.Key, number uint64) {
-	workload.FillValue(w.value, number)
-	switch status := w.session.Upsert(key, w.value, tsavorite.Metadata{}); status {
+	value := w.value[:w.plan.sizes.Of(number)]
+	workload.FillValue(value, number)
+	switch status := w.session.Upsert(key, value, tsavorite.Metadata{}); status {
 	case tsavorite.Found, tsavorite.Created, tsavorite.Blind:
 	default:
 		w.fail("upsert", number, status)

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/alecthomas/kong"
+	"github.com/pyropedb/pyrope/server/config"
 )
 
 // Options is a pointer to a struct of flags, as package kong reads them.
@@ -42,9 +44,36 @@ func Parse(name, description string, o Options, arguments []string, stdout io.Wr
 		if errors.Is(err, ErrHelpShown) {
 			return ErrHelpShown
 		}
-		return err
+		return explain(err, o)
 	}
 	return o.Check()
+}
+
+// Explainer is Options that know why there are no flags of some names, such as those of the tools whose output a
+// program follows.
+type Explainer interface {
+	// WhyNot tells why there is no flag of this name; empty when nothing is known about it.
+	WhyNot(flag string) string
+}
+
+// explain adds to the error of an unknown flag why there is none, from the program or from what the server says of its options.
+func explain(err error, o Options) error {
+	flag, unknown := strings.CutPrefix(err.Error(), "unknown flag --")
+	if !unknown {
+		return err
+	}
+	flag, _, _ = strings.Cut(flag, ",")
+	reason := ""
+	if e, has := o.(Explainer); has {
+		reason = e.WhyNot(flag)
+	}
+	if reason == "" {
+		reason = config.WhyNot(flag)
+	}
+	if reason == "" {
+		return err
+	}
+	return fmt.Errorf("there is no flag --%s: %s", flag, reason)
 }
 
 // Refuse tells stderr what is wrong with a command line, which is the error of Parse, and returns

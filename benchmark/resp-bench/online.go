@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/pyropedb/pyrope/benchmark/program"
 	"github.com/pyropedb/pyrope/benchmark/report"
 )
 
@@ -101,22 +102,21 @@ func (b *bench) newOnlineClient() (onlineClient, error) {
 // tickUntilOver prints lines until the runtime has passed, a worker has failed or the user
 // interrupts. The last line is of what is left.
 func (r *online) tickUntilOver(began time.Time) {
-	glance := time.NewTicker(20 * time.Millisecond)
-	defer glance.Stop()
+	clock := program.NewClock()
+	defer clock.Close()
+	limit := time.Duration(r.bench.options.Runtime) * time.Second
+	if limit == 0 {
+		limit = -1
+	}
 	last := began
-	for now := range glance.C {
-		over := r.stop.Load() || r.bench.interrupted.Load()
-		if runtime := r.bench.options.Runtime; runtime > 0 && now.Sub(began) >= time.Duration(runtime)*time.Second {
-			over = true
-		}
-		if over || now.Sub(last) >= onlineTick {
+	clock.Pass(limit, nil, func(now time.Time) bool {
+		if now.Sub(last) >= onlineTick {
 			r.tick(now.Sub(last))
 			last = now
 		}
-		if over {
-			return
-		}
-	}
+		return r.stop.Load() || r.bench.interrupted.Load()
+	})
+	r.tick(time.Since(last))
 }
 
 // tick gathers what the workers recorded and prints a line.

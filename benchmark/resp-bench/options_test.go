@@ -70,7 +70,7 @@ func TestRefusedOptions(t *testing.T) {
 		"--cert-file-name x.pem":                 "Certificate file name is not required for non-TLS",
 		"--cacert x.pem":                         "--cacert needs --tls",
 		"--port abc":                             `--port: it is "abc"; it must be a whole number`,
-		"--cluster-bench":                        "unknown flag --cluster-bench",
+		"--cluster-bench":                        "there is no flag --cluster-bench: there is no cluster",
 		"-t 1,0":                                 "--threads must be a list of numbers of at least 1 (got 1,0)",
 		"-b 0":                                   "--batchsize must be a list of numbers of at least 1 (got 0)",
 		"--dbsize 0":                             "--dbsize must be from 1",

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/pyropedb/pyrope/benchmark/program"
 	"github.com/pyropedb/pyrope/benchmark/reply"
 	"github.com/pyropedb/pyrope/benchmark/workload"
 )
@@ -98,37 +99,19 @@ func (b *bench) measure(batches []batch, batchSize, threads int) (measurement, e
 	close(control.start)
 	over := make(chan struct{})
 	go func() { group.Wait(); close(over) }()
-	b.waitForEnd(control, over)
+	clock := program.NewClock()
+	defer clock.Close()
+	limit := time.Duration(b.options.Runtime) * time.Second
+	if b.options.Runtime == 0 { // the budget ends it
+		limit = -1
+	}
+	clock.Pass(limit, over, func(time.Time) bool { return b.interrupted.Load() || control.stop.Load() })
 	control.stop.Store(true)
 	for _, l := range links {
 		l.interruptBy(time.Now().Add(drainGrace))
 	}
 	<-over
 	return collect(workers, time.Since(began))
-}
-
-// waitForEnd returns when the runtime has passed, the workers are over or the user interrupts.
-func (b *bench) waitForEnd(control *runControl, over <-chan struct{}) {
-	var deadline <-chan time.Time
-	if b.options.Runtime > 0 {
-		timer := time.NewTimer(time.Duration(b.options.Runtime) * time.Second)
-		defer timer.Stop()
-		deadline = timer.C
-	}
-	glance := time.NewTicker(100 * time.Millisecond)
-	defer glance.Stop()
-	for {
-		select {
-		case <-deadline:
-			return
-		case <-over:
-			return
-		case <-glance.C:
-			if b.interrupted.Load() || control.stop.Load() {
-				return
-			}
-		}
-	}
 }
 
 // collect adds the workers' counters up; the first failure among them is the error.

@@ -59,6 +59,8 @@ type Config struct {
 	Epochs                 *epoch.Table
 	// CeilingBytes is up to where SetBudget may raise MemoryBytes. Less than that is none.
 	CeilingBytes uint64
+	// Preallocate touches MemoryBytes of frames before New returns.
+	Preallocate bool
 	// Restore is where a recovered log stands; nil is an empty one.
 	Restore *Restore
 	// Compact wakes the goroutine that compacts the log when it has run full: its memory, or with a device
@@ -133,6 +135,11 @@ func New(c Config) (*Log, error) {
 		return nil, fmt.Errorf("cannot map %d bytes for the log: %w", ring, err)
 	}
 	aligned.AdviseHuge(memory)
+	if c.Preallocate {
+		for at := uint64(0); at < c.MemoryBytes; at += 4096 {
+			memory[at] = 0
+		}
+	}
 	l := &Log{
 		base: unsafe.Pointer(unsafe.SliceData(memory)), ringMask: ring - 1,
 		pageMask: c.PageBytes - 1, pageBytes: c.PageBytes,
