@@ -160,16 +160,13 @@ func (l *loop) give(g *gift) {
 	l.rouse()
 }
 
-// carryOut gives away what the last order says. One that is detached or parked stays.
+// carryOut gives away what the last order says. One that is detached or parked stays. It happens between two waits: an
+// event that came before must not meet a connection that has gone and is on its way back.
 func (l *loop) carryOut(r *runner, g *gift) {
-	l.sendDeferred(r)
-	var mine []*Conn
-	l.server.table.each(func(c *Conn) {
-		if l.owns(c) && !c.parked {
-			mine = append(mine, c)
+	for i, c := range l.owned() {
+		if c.parked {
+			continue
 		}
-	})
-	for i, c := range mine {
 		if g.half && i%2 == 0 {
 			continue
 		}

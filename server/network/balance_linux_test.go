@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/pyropedb/pyrope/server/network"
@@ -77,5 +78,47 @@ func TestConnectionsMove(t *testing.T) {
 	}
 	if text := h.failure.Load(); text != nil {
 		t.Error(*text)
+	}
+}
+
+// TestConnectionsMoveWhileTheyComeBack moves connections about while others are given back by those who served them
+// handed off: one that is on its way into a loop is not yet the loop's to give (N1).
+func TestConnectionsMoveWhileTheyComeBack(t *testing.T) {
+	if runtime.GOMAXPROCS(0) < 2 {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	}
+	h := newLines()
+	s, err := network.Listen(h, network.Options{Addresses: []string{"127.0.0.1:0"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var clients sync.WaitGroup
+	for range 8 {
+		c := dial(t, s)
+		clients.Go(func() {
+			for i := range 300 {
+				c.ask(fmt.Sprintf("hand %d", i), fmt.Sprint(i))
+			}
+			_ = c.Close()
+		})
+	}
+	done := make(chan struct{})
+	go func() {
+		clients.Wait()
+		close(done)
+	}()
+	for count := 1; ; count = 3 - count {
+		select {
+		case <-done:
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+			if text := h.failure.Load(); text != nil {
+				t.Error(*text)
+			}
+			return
+		default:
+			s.Shift(count)
+		}
 	}
 }

@@ -160,6 +160,9 @@ func (l *loop) run(r *runner) {
 	l.parking.due = l.parking.count > 0 // the runner before may have left some, and its last events
 	l.endTurn(r)
 	for r.loop == l && !l.server.closing.Load() {
+		if l.gift.Load() != nil {
+			l.carryOut(r, l.gift.Swap(nil))
+		}
 		count = l.wait(&events, count > 1)
 		now := time.Now()
 		for i := range count {
@@ -238,9 +241,6 @@ func (l *loop) event(r *runner, e *syscall.EpollEvent, now time.Time) {
 	case e.Pad == markWake:
 		var count [8]byte
 		_, _ = syscall.Read(l.wake, count[:]) // empty when another wake was read with it
-		if g := l.gift.Swap(nil); g != nil {
-			l.carryOut(r, g)
-		}
 	case e.Pad == markParker:
 		l.parking.due = true
 	default:
@@ -386,6 +386,19 @@ func (l *loop) detach(c *Conn) {
 	}
 }
 
+// owned lists the loop's connections, for its goroutine. Those that are being attached are left out: they are the
+// loop's when attach gives the server's mu up.
+func (l *loop) owned() (conns []*Conn) {
+	l.server.mu.Lock()
+	defer l.server.mu.Unlock()
+	l.server.table.each(func(c *Conn) {
+		if l.owns(c) {
+			conns = append(conns, c)
+		}
+	})
+	return conns
+}
+
 // finish ends the connections that are attached to the loop when the server closes.
 func (l *loop) finish(r *runner) {
 	runtime.UnlockOSThread()
@@ -393,15 +406,7 @@ func (l *loop) finish(r *runner) {
 	l.finishParked(r)
 	deadline := l.server.grace()
 	// Whoever attaches a connection has seen closing, or was done before this.
-	l.server.mu.Lock()
-	var mine []*Conn
-	l.server.table.each(func(c *Conn) {
-		if l.owns(c) {
-			mine = append(mine, c)
-		}
-	})
-	l.server.mu.Unlock()
-	for _, c := range mine {
+	for _, c := range l.owned() {
 		deadline = l.finishConn(r, c, deadline)
 	}
 }
