@@ -47,27 +47,33 @@ func (c *Context) handOver(t transfer, source *cutEntry) tsavorite.Status {
 	l := &c.State.large
 	l.transit(source.large.id)
 	defer l.settle(source.large.id)
-	c.Session.BeginUnit() // the owner record and those of the keys
-	defer c.Session.EndUnit()
-	v := c.opened(t.from, t.toBytes, source.large)
-	status := v.rename()
-	if status != tsavorite.Found {
+	v := c.opened(t.from, t.fromBytes, source.large)
+	var bytes [ownerKeyBytes]byte
+	if status := c.cut.latchUnchanged(c, v.ownerKey(bytes[:0])); status != tsavorite.Found {
+		return status
+	}
+	defer c.Session.Unlatch()
+	if status := v.rename(t.toBytes); status != tsavorite.Found {
 		return status
 	}
 	s := stored{value: source.large.append(nil), kind: kindLarge}
-	if status = c.placeTransfer(t, source, s); status != tsavorite.Found {
-		v.key = t.fromBytes
-		_ = v.rename() // it fails as the other did; a value without an owner record is never reaped
+	status := c.placeLatched(t, source, s)
+	if status != tsavorite.Found {
+		_ = v.rename(t.fromBytes) // it fails as the other did; a value without an owner record is never reaped
 	}
 	return status
 }
 
-// rename puts the value's key into the owner record.
-func (v *large) rename() tsavorite.Status {
-	u := ownerUpdater{key: v.key, rename: true}
+// ownerKey is the key of the value's owner record, appended to dst.
+func (v *large) ownerKey(dst []byte) tsavorite.Key {
+	return tsavorite.Key{Namespace: v.keyspace.chunks(), Bytes: appendOwnerKey(dst, v.id)}
+}
+
+// rename puts another key into the owner record.
+func (v *large) rename(key []byte) tsavorite.Status {
+	u := ownerUpdater{key: key, rename: true}
 	var bytes [ownerKeyBytes]byte
-	key := tsavorite.Key{Namespace: v.keyspace.chunks(), Bytes: appendOwnerKey(bytes[:0], v.id)}
-	return settled(v.context.Session.RMW(key, &u))
+	return settled(v.context.Session.RMW(v.ownerKey(bytes[:0]), &u))
 }
 
 // copyChunks gives the target a copy of the source's value. NotFound is that a record has changed meanwhile, or
@@ -122,19 +128,23 @@ func (v *large) copyOf(from *large) tsavorite.Status {
 	return tsavorite.Found
 }
 
-// placeTransfer writes the target's record and removes the source's, if it is to go. NotFound is that one has
-// changed meanwhile.
+// placeTransfer is placeLatched unless a record of the cut has changed meanwhile: NotFound.
 func (c *Context) placeTransfer(t transfer, source *cutEntry, s stored) tsavorite.Status {
-	target := &c.cut.entries[1]
-	status := c.cut.latchUnchanged(c)
-	if status != tsavorite.Found {
+	if status := c.cut.latchUnchanged(c); status != tsavorite.Found {
 		return status
 	}
 	defer c.Session.Unlatch()
+	return c.placeLatched(t, source, s)
+}
+
+// placeLatched writes the target's record and removes the source's, if it is to go.
+func (c *Context) placeLatched(t transfer, source *cutEntry, s stored) tsavorite.Status {
+	target := &c.cut.entries[1]
 	c.State.groups.begun.Add(1) // for who reads several keys without latches, see readTogether
 	defer c.State.groups.ended.Add(1)
 	c.giveDeadline(t.to, source.metadata.Deadline)
-	if status = settled(c.Session.Upsert(target.name(), s.value, source.metadata)); status != tsavorite.Found {
+	status := settled(c.Session.Upsert(target.name(), s.value, source.metadata))
+	if status != tsavorite.Found {
 		return status
 	}
 	if !target.found {

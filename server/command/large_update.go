@@ -121,16 +121,21 @@ func (c *Context) updateInPlace(entry *cutEntry, u partialUpdater) (status tsavo
 	v := c.opened(entry.keyspace, entry.key, entry.large)
 	before := v.length
 	c.Session.BeginUnit() // with the lock held: who is in a unit never waits for one
-	defer c.Session.EndUnit()
 	status = u.updateLarge(v)
-	if v.lost {
-		status = c.lostStatus(v)
-		return status, status == tsavorite.NotFound
-	}
-	if status == tsavorite.Found && v.length != before {
+	longer := status == tsavorite.Found && !v.lost && v.length != before
+	if longer {
+		c.Session.Latch(c.cut.keys) // until the unit has ended: what it says of the key's record is replayed there
 		status = v.setLength()
 	}
-	if status != tsavorite.Found {
+	c.Session.EndUnit()
+	if longer {
+		c.Session.Unlatch()
+	}
+	switch {
+	case v.lost:
+		status = c.lostStatus(v)
+		return status, status == tsavorite.NotFound
+	case status != tsavorite.Found:
 		v.trim(before)
 	}
 	return status, false

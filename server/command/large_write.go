@@ -172,8 +172,7 @@ func (u *chunkPatch) Write(value []byte, _ tsavorite.Record) {
 func (v *large) count(chunks int64) (before int64, status tsavorite.Status) {
 	u := ownerUpdater{chunks: uint32(chunks), key: v.key}
 	var bytes [ownerKeyBytes]byte
-	key := tsavorite.Key{Namespace: v.keyspace.chunks(), Bytes: appendOwnerKey(bytes[:0], v.id)}
-	status = settled(v.context.Session.RMW(key, &u))
+	status = settled(v.context.Session.RMW(v.ownerKey(bytes[:0]), &u))
 	return int64(u.before), status
 }
 
