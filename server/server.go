@@ -128,7 +128,7 @@ func (s *Server) open(hooks hooks) (err error) {
 	s.store, err = tsavorite.Open(tsavorite.Options{
 		Journal:        journal,
 		Device:         s.device,
-		EvictOldest:    s.device == nil && s.options.Policy == config.AllKeysLRU,
+		EvictOldest:    s.options.Policy == config.AllKeysLRU,
 		IndexBytes:     uint64(s.options.Index),
 		IndexMaxBytes:  uint64(s.options.IndexMax),
 		MemoryBytes:    uint64(s.options.Memory),
@@ -136,6 +136,9 @@ func (s *Server) open(hooks hooks) (err error) {
 		MutablePercent: s.options.MutablePercent,
 
 		CopyReadsToTail: s.options.CopyReads.IsOn(),
+
+		CompactionMaxDeadPercent: s.options.MaxDeadPercent,
+		MaxDeviceBytes:           uint64(s.options.MaxDisk),
 	})
 	if err != nil {
 		return errors.Join(fmt.Errorf("cannot open the store: %w", err), s.closeDevice())

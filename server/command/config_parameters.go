@@ -104,6 +104,7 @@ var ownParameters = []parameter{
 	{name: "loglevel", get: redisLevel, set: setLevel},
 	{name: "max-databases", get: func(s *State) string { return strconv.Itoa(len(s.databases)) }},
 	{name: "maxclients", get: func(s *State) string { return strconv.Itoa(s.Server.MaxClients()) }, set: setMaxClients},
+	{name: "maxdisk", get: func(s *State) string { return strconv.FormatUint(s.Store.Info().MaxDeviceBytes, 10) }, set: setMaxDisk},
 	{name: "maxmemory", get: func(s *State) string { return strconv.FormatUint(uint64(s.Server.Options.Memory), 10) }},
 	{name: "network-connection-limit", get: func(s *State) string { return strconv.Itoa(s.Server.MaxClients()) }, set: setMaxClients},
 	{name: "notify-keyspace-events", get: func(s *State) string { return eventClass(s.eventClasses.Load()).String() }, set: setEvents},
@@ -139,6 +140,21 @@ func setPassword(s *State, value string) (func(), string) {
 func setMaxClients(s *State, value string) (func(), string) {
 	limit, problem := integerBetween(value, 1, math.MaxInt32)
 	return func() { s.Server.maxClients.Store(limit) }, problem
+}
+
+// setMaxDisk bounds what the log may take on the device; 0 is no bound.
+func setMaxDisk(s *State, value string) (func(), string) {
+	size, err := config.ParseSize(value)
+	page := config.Size(s.Store.PageBytes())
+	switch {
+	case err != nil:
+		return nil, "argument must be a memory value"
+	case s.Server.Device.Kind == "":
+		return nil, "there is no storage tier"
+	case size != 0 && size < page:
+		return nil, fmt.Sprintf("argument must be 0 or at least a page, %s", page)
+	}
+	return func() { s.Store.BoundDevice(uint64(size), s.Server.Options.Policy == config.AllKeysLRU) }, ""
 }
 
 // integerBetween reads the value of a parameter that is an integer from least to most, or says what is wrong with it.

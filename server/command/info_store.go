@@ -27,9 +27,17 @@ func infoStore(s *State, w *infoWriter) {
 		{"engine_writes", store.Writes},
 		{"pending_reads", store.PendingReads},
 		{"device_reads", store.DeviceReads},
+		{"log_device_bytes", store.DeviceBytes},
+		{"maxdisk", store.MaxDeviceBytes},
+		{"log_evicted_bytes", store.EvictedBytes},
+		{"log_live_bytes", store.LiveBytes},
+		{"log_dead_bytes", store.DeadBytes},
+		{"compactions", store.Compactions},
+		{"compaction_freed_bytes", store.CompactionFreed},
 	} {
 		w.line(field.name, field.value)
 	}
+	infoCompaction(w, store)
 	w.line("large_strings_reaped", s.large.reaper.reaped.Load())
 	w.line("chunks_reaped", s.large.reaper.deleted.Load())
 	w.line("mutable_percent", options.MutablePercent)

@@ -93,7 +93,7 @@ type Options struct {
 	// CopyReads copies what was read from the device to the tail of the log. Default is off.
 	CopyReads Switch `name:"copy-reads-to-tail" group:"Memory" help:"Copy what was read from the device to memory (no)."`
 	// Policy decides what a full memory does when there is no storage tier. Default is noeviction.
-	Policy Policy `name:"maxmemory-policy" group:"Memory" help:"Full memory without a storage tier: noeviction or allkeys-lru (noeviction)."`
+	Policy Policy `name:"maxmemory-policy" group:"Memory" help:"Full memory without a storage tier, or a full maxdisk: noeviction or allkeys-lru (noeviction)."`
 	// MaxDatabases is the number of logical databases, 1 to 256. 0 is 16.
 	MaxDatabases int `name:"max-databases" min:"1" max:"256" aliases:"databases" group:"Memory" help:"Logical databases, 1 to 256 (16)."`
 
@@ -104,6 +104,12 @@ type Options struct {
 	LogDir string `name:"logdir" short:"l" group:"Storage" help:"Directory of the log segments; needs --storage-tier (current directory)."`
 	// Segment is the size of a segment file, a power of two of at least Page. 0 is 1g.
 	Segment Size `name:"segment" short:"s" group:"Storage" help:"Log segment file, a power of two, at least --page (1g)."`
+	// MaxDisk bounds what the log may take on the device, at least a page; it needs StorageTier. What then happens is
+	// Policy's choice. 0 is no bound.
+	MaxDisk Size `name:"maxdisk" group:"Storage" help:"Most that the log may take on the device (no bound)."`
+	// MaxDeadPercent is the share of the log that may be dead before what is live in its oldest pages on the device is moved to the
+	// tail and the rest dropped, 1 to 100; 100 is never. 0 is 50.
+	MaxDeadPercent int `name:"compaction-max-dead-percent" min:"1" max:"100" group:"Storage" help:"Share of the log that may be dead before it is compacted, 1 to 100 for never (50)."`
 	// DeviceType is the kind of device behind the storage tier. Default probes for the best,
 	// or is Native where DeviceBackend is given.
 	DeviceType device.Kind `name:"device-type" group:"Storage" help:"Default, Native, RandomAccess, FileStream, LocalMemory or Null (Default)."`

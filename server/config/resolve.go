@@ -114,6 +114,7 @@ func roundIndex(size Size, name string, note func(string, ...any)) Size {
 func (o Options) withPlainDefaults() Options {
 	setDefault(&o.Segment, defaultSegment)
 	setDefault(&o.MutablePercent, 90)
+	setDefault(&o.MaxDeadPercent, 50)
 	setDefault(&o.Policy, NoEviction)
 	setDefault(&o.MaxDatabases, 16)
 	setDefault(&o.MaxClients, 10000)
@@ -260,6 +261,11 @@ func (o Options) validateStorage() error {
 	var errs []error
 	if o.LogDir != "" && !o.StorageTier.IsOn() {
 		errs = append(errs, fmt.Errorf("--logdir %s needs --storage-tier", o.LogDir))
+	}
+	if o.MaxDisk != 0 && !o.StorageTier.IsOn() {
+		errs = append(errs, fmt.Errorf("--maxdisk %s needs --storage-tier", o.MaxDisk))
+	} else if o.MaxDisk != 0 && o.MaxDisk < o.Page {
+		errs = append(errs, fmt.Errorf("--maxdisk %s is too small for --page %s: at least %s", o.MaxDisk, o.Page, o.Page))
 	}
 	if o.DeviceBackend != device.BackendDefault && o.DeviceType != device.Native {
 		errs = append(errs, fmt.Errorf("--device-io-backend %s does not go with --device-type %s: it needs Native",
