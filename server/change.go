@@ -29,6 +29,7 @@ func (s *Server) change(assign func(*config.Options)) error {
 	}
 	s.state.Server.SetCurrent(after)
 	s.handler.use(&after)
+	s.saver.refuseWrites()
 	s.mu.Lock()
 	listening := s.mu.network
 	s.mu.Unlock()

@@ -6,12 +6,11 @@ import (
 	"github.com/pyropedb/pyrope/server/config"
 )
 
-// openDevice opens the device that the options ask for. The log cannot be recovered yet, so
-// segment files of an earlier run are removed.
-func openDevice(o config.Options) (device.Device, error) {
+// openDevice opens the device that the options ask for; with fresh, segment files of an earlier run are removed.
+func openDevice(o config.Options, fresh bool) (device.Device, error) {
 	return open.Device(o.DeviceType, device.Options{
 		Directory:         o.LogDir,
-		Fresh:             true,
+		Fresh:             fresh,
 		SegmentSizeBytes:  uint64(o.Segment),
 		Backend:           o.DeviceBackend,
 		CompletionThreads: o.DeviceCompletionThreads,

@@ -2,10 +2,14 @@ package server
 
 import (
 	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/pyropedb/pyrope/server/aof"
 	"github.com/pyropedb/pyrope/server/command"
+	"github.com/pyropedb/pyrope/server/config"
 	"github.com/pyropedb/pyrope/tsavorite"
 )
 
@@ -18,23 +22,51 @@ func (s *Server) newAppendOnly() *aof.File {
 		MemoryBytes:    int(o.CommitMemory),
 		CommitInterval: o.CommitFrequency.Interval(),
 		SizeLimit:      uint64(o.CommitLimit),
-		OverLimit:      s.shorten,
+		OverLimit:      s.saver.shorten,
 		Log:            s.log,
 	})
 }
 
-// shorten begins to shorten the append-only file, when there is a way to do so.
-func (s *Server) shorten() {
-	if rewrite := s.state.Server.Rewrite; rewrite != nil {
-		if err := rewrite(); err != nil {
-			s.log.Warn("cannot shorten the append-only file", "cause", err)
-		}
+// openStore opens the store: the one that the checkpoint holds, if there is one, else an empty one.
+func (s *Server) openStore(journal tsavorite.Journal) (err error) {
+	o := s.options
+	options := tsavorite.Options{
+		Journal:        journal,
+		Device:         s.device,
+		EvictOldest:    o.Policy == config.AllKeysLRU,
+		IndexBytes:     uint64(o.Index),
+		IndexMaxBytes:  uint64(o.IndexMax),
+		MemoryBytes:    uint64(o.Memory),
+		PageBytes:      uint64(o.Page),
+		MutablePercent: o.MutablePercent,
+
+		CopyReadsToTail: o.CopyReads.IsOn(),
+
+		CompactionMaxDeadPercent: o.MaxDeadPercent,
+		MaxDeviceBytes:           uint64(o.MaxDisk),
 	}
+	if s.found.Number == 0 {
+		if s.store, err = tsavorite.Open(options); err != nil {
+			return fmt.Errorf("cannot open the store: %w", err)
+		}
+		return nil
+	}
+	begun := time.Now()
+	s.log.Info("loading a checkpoint", "number", s.found.Number, "created", s.found.Created.Format(time.RFC3339), "directory", o.CheckpointDir)
+	s.store, s.found, err = tsavorite.Recover(options, tsavorite.RecoverOptions{Directory: o.CheckpointDir})
+	if err != nil {
+		return fmt.Errorf("cannot load the checkpoint in %s, and nothing was changed: %w", o.CheckpointDir, err)
+	}
+	s.log.Info("the checkpoint is loaded", "number", s.found.Number, "duration", time.Since(begun).String())
+	return nil
 }
 
 // beginLoad loads the data in the background, if there is any to load: the server listens and says so meanwhile.
 func (s *Server) beginLoad() {
 	if s.aof == nil {
+		if _, err := os.Stat(filepath.Join(s.options.CheckpointDir, aof.DirectoryName)); err == nil {
+			s.log.Warn("there is an append-only file, which is not loaded: --aof is off", "directory", s.options.CheckpointDir)
+		}
 		close(s.loaded)
 		return
 	}
@@ -54,17 +86,41 @@ func (s *Server) beginLoad() {
 // errClosing ends the load of a server that is closed.
 var errClosing = errors.New("server: it is closed before the data is loaded")
 
-// load does once more what the append-only file says.
+// load does once more what the append-only file says, from the checkpoint on if the store comes from one.
 func (s *Server) load() error {
+	position, hasPosition := uint64(0), false
+	if s.found.Number != 0 {
+		var err error
+		if position, hasPosition, err = command.SavedPosition(s.found.Metadata); err != nil {
+			return err
+		}
+	}
 	replayer, err := s.state.NewReplayer()
 	if err != nil {
 		return err
 	}
-	if err := s.aof.Load(0, 0, s.unlessClosing(replayer)); err != nil {
+	isNew := s.found.Number != 0 && !hasPosition // the checkpoint knows no append-only file
+	version, apply := s.found.Version, s.unlessClosing(replayer)
+	if isNew {
+		version, apply = 0, s.refuseEntries
+	}
+	if err := s.aof.Load(position, version, apply); err != nil {
 		replayer.Close()
 		return err
 	}
-	return replayer.Finish()
+	if err := replayer.Finish(); err != nil || !isNew {
+		return err
+	}
+	return s.saver.Save() // one that says where the file goes on
+}
+
+// refuseEntries refuses effects in an append-only file that the checkpoint does not know: which of them it holds cannot be told.
+func (s *Server) refuseEntries(e *tsavorite.Entry) error {
+	if e.Effect == tsavorite.EffectOpaque {
+		return nil
+	}
+	return fmt.Errorf("checkpoint %d was taken without the append-only file in %s: remove that, or the checkpoint, whichever is older",
+		s.found.Number, s.options.CheckpointDir)
 }
 
 // unlessClosing applies entries as long as the server is not closed.

@@ -47,11 +47,13 @@ type Server struct {
 	device   device.Device // nil without a storage tier
 	patience time.Duration // see closePatience; immutable once started
 	store    *tsavorite.Store
-	aof      *aof.File     // nil without an append-only file
-	loaded   chan struct{} // closed when the data is loaded, or cannot be
-	loadErr  error         // why it cannot; immutable once loaded is closed
+	found    tsavorite.CheckpointInfo // that the store comes from; Number 0 is none
+	aof      *aof.File                // nil without an append-only file
+	loaded   chan struct{}            // closed when the data is loaded, or cannot be
+	loadErr  error                    // why it cannot; immutable once loaded is closed
 	state    *command.State
 	handler  *handler
+	saver    saver
 
 	certificates     *certificate.Keeper // nil without TLS
 	certificatesSeen time.Time           // when sample looked last whether they have changed; its goroutine's alone
@@ -86,10 +88,20 @@ func New(options Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	found, err := findCheckpoint(resolved.CheckpointDir)
+	if err != nil {
+		return nil, err
+	}
+	if found.Number != 0 && options.Page == 0 && uint64(resolved.Page) != found.PageBytes {
+		options.Page = config.Size(found.PageBytes)
+		if resolved, notes, err = config.Resolve(options.Options, config.MachineMemory()); err != nil {
+			return nil, fmt.Errorf("cannot load checkpoint %d, whose pages have %s: %w", found.Number, options.Page, err)
+		}
+	}
 	for _, note := range notes {
 		log.Info(note)
 	}
-	s := &Server{options: resolved, log: log, patience: closePatience, shutdown: make(chan struct{}), loaded: make(chan struct{})}
+	s := &Server{found: found, options: resolved, log: log, patience: closePatience, shutdown: make(chan struct{}), loaded: make(chan struct{})}
 	s.mu.clients = make(map[*Client]struct{})
 	if err := s.openMonitor(); err != nil {
 		return nil, err
@@ -103,6 +115,9 @@ func New(options Options) (*Server, error) {
 	s.handler = &handler{state: s.state, log: log}
 	s.describe(options.LogLevel)
 	s.handler.use(&s.options)
+	s.saver.server = s
+	s.saver.start(s.found)
+	s.state.Server.Saver = &s.saver
 	s.beginLoad()
 	s.watched.state.Store(s.state)
 	return s, nil
@@ -110,8 +125,11 @@ func New(options Options) (*Server, error) {
 
 // open opens device, store and command state, or nothing.
 func (s *Server) open(hooks hooks) (err error) {
+	if s.found.Number != 0 && !s.options.Recover.IsOn() {
+		return fmt.Errorf("there is checkpoint %d in %s: --recover loads it, another --checkpointdir starts without", s.found.Number, s.options.CheckpointDir)
+	}
 	if s.options.StorageTier.IsOn() {
-		if s.device, err = openDevice(s.options); err != nil {
+		if s.device, err = openDevice(s.options, s.found.Number == 0); err != nil {
 			return err
 		}
 		if hooks.wrapDevice != nil {
@@ -125,25 +143,13 @@ func (s *Server) open(hooks hooks) (err error) {
 		s.aof = s.newAppendOnly()
 		journal = s.aof
 	}
-	s.store, err = tsavorite.Open(tsavorite.Options{
-		Journal:        journal,
-		Device:         s.device,
-		EvictOldest:    s.options.Policy == config.AllKeysLRU,
-		IndexBytes:     uint64(s.options.Index),
-		IndexMaxBytes:  uint64(s.options.IndexMax),
-		MemoryBytes:    uint64(s.options.Memory),
-		PageBytes:      uint64(s.options.Page),
-		MutablePercent: s.options.MutablePercent,
-
-		CopyReadsToTail: s.options.CopyReads.IsOn(),
-
-		CompactionMaxDeadPercent: s.options.MaxDeadPercent,
-		MaxDeviceBytes:           uint64(s.options.MaxDisk),
-	})
-	if err != nil {
-		return errors.Join(fmt.Errorf("cannot open the store: %w", err), s.closeDevice())
+	if err := s.openStore(journal); err != nil {
+		return errors.Join(err, s.closeDevice())
 	}
 	s.state, err = command.NewState(s.store, s.options.MaxDatabases)
+	if err == nil && s.found.Number != 0 {
+		err = s.state.Restore(s.found.Metadata)
+	}
 	if err != nil {
 		return errors.Join(err, s.store.Close(), s.closeDevice())
 	}
@@ -234,6 +240,7 @@ func (s *Server) sample() {
 		case now := <-ticker.C:
 			s.state.Sample(now)
 			s.enforce(now)
+			s.saver.consider(now)
 			if s.monitor != nil {
 				metrics := s.state.Metrics()
 				s.watched.look(&metrics)
@@ -321,7 +328,8 @@ func (s *Server) Close() error {
 		errs = append(errs, listening.Close())
 	}
 	s.sampler.Wait()
-	<-s.loaded                            // it gives up when Closing is closed
+	<-s.loaded // it gives up when Closing is closed
+	s.saver.close()
 	errs = append(errs, s.closeMonitor()) // before the store: it reads figures
 	for client := range clients {
 		client.free()

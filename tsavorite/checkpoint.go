@@ -29,6 +29,10 @@ type CheckpointOptions struct {
 	// before it returns are in the checkpoint. What it returns is kept with the checkpoint. It must be quick and must not call
 	// the store's sessions. nil is none.
 	Metadata func() []byte
+	// Complete is called before the checkpoint is published, with what Metadata returned, when every write of the checkpoint's
+	// version is over: its session has left the epoch in which it wrote, or entered anew. What it returns is kept instead; an
+	// error ends the checkpoint. It may block. nil keeps what Metadata returned.
+	Complete func(metadata []byte) ([]byte, error)
 	// Keep is how many checkpoints stay, this one included. 0 is 1. The ones before go once this one has been read back.
 	Keep int
 
@@ -345,6 +349,12 @@ func (c *checkpointer) savePage(w *checkpoint.Writer, from, until record.Address
 // publish makes the checkpoint count, and reads it back.
 func (c *checkpointer) publish() error {
 	m, files, directory := c.manifest, c.options.files, c.options.Directory
+	if c.options.Complete != nil {
+		var err error
+		if m.Metadata, err = c.options.Complete(m.Metadata); err != nil {
+			return err
+		}
+	}
 	if err := checkpoint.Publish(files, directory, m); err != nil {
 		return err
 	}

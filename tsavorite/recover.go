@@ -47,6 +47,24 @@ func LatestCheckpoint(directory string) (CheckpointInfo, error) {
 	return infoOf(m), nil
 }
 
+// Checkpoints describes the checkpoints in a directory, newest first. One that cannot be read is an error.
+func Checkpoints(directory string) ([]CheckpointInfo, error) {
+	files := checkpoint.System{}
+	published, _, err := checkpoint.List(files, directory)
+	if err != nil {
+		return nil, fmt.Errorf("tsavorite: %w", err)
+	}
+	all := make([]CheckpointInfo, len(published))
+	for i, n := range published {
+		m, err := checkpoint.Load(files, directory, n)
+		if err != nil {
+			return nil, damaged(err)
+		}
+		all[i] = infoOf(m)
+	}
+	return all, nil
+}
+
 // damaged makes damage of a file ErrDamaged.
 func damaged(err error) error {
 	if errors.Is(err, checkpoint.ErrDamaged) {

@@ -30,7 +30,8 @@ type Session struct {
 	err     error    // cause of the last StatusError
 	created uint     // records created, to look at the index now and then
 
-	metExpired bool // see MetExpired
+	metExpired bool   // see MetExpired
+	wrote      uint64 // see Version
 
 	counters  counters
 	published publishedCounters

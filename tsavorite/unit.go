@@ -18,6 +18,12 @@ func (s storeState) isFrozen() bool { return s&frozenBit != 0 }
 // version is the store's present version.
 func (s *Store) version() uint64 { return storeState(s.state.Load()).version() }
 
+// Version is the version that writes belong to which begin now. Checkpoints change it.
+func (s *Store) Version() uint64 { return s.version() }
+
+// Version is the version that the session's last write belongs to: it is in a checkpoint of this version or a later one.
+func (s *Session) Version() uint64 { return s.wrote }
+
 // unit is a session's part in the store's unit gate.
 type unit struct {
 	depth  int    // BeginUnit calls without their EndUnit

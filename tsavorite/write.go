@@ -26,6 +26,7 @@ func (w *writer) start(s *Session, hash uint64, key Key) {
 		return
 	}
 	w.state = storeState(s.store.state.Load())
+	s.wrote = w.state.version()
 	w.found = s.lookup(w.table, w.bucket, hash, key)
 }
 

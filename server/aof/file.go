@@ -158,8 +158,8 @@ func openDevice(directory string) (device.Device, error) {
 	return d, nil
 }
 
-// open opens the log, whose entries go to replay, and starts to commit.
-func (f *File) open(replay func(at log.Address, entry []byte) error) error {
+// open opens the log, whose entries go to replay, and starts to commit. The log must have the position from, if that is not 0.
+func (f *File) open(from uint64, replay func(at log.Address, entry []byte) error) error {
 	d, err := openDevice(f.options.Directory)
 	if err != nil {
 		return err
@@ -172,6 +172,9 @@ func (f *File) open(replay func(at log.Address, entry []byte) error) error {
 		},
 	})
 	if err == nil {
+		err = reaches(l, from)
+	}
+	if err == nil {
 		_, _, err = l.Append([]byte{startByte})
 	}
 	if err != nil {
@@ -181,6 +184,23 @@ func (f *File) open(replay func(at log.Address, entry []byte) error) error {
 	f.loaded.Store(true)
 	f.background.Go(f.run)
 	return nil
+}
+
+// reaches says what the log lacks to go on from a position; it is closed then.
+func reaches(l *log.Log, from uint64) error {
+	begin, end := uint64(l.Found().Begin), uint64(l.Tail())
+	var lacks error
+	switch {
+	case begin > from && from == 0:
+		lacks = fmt.Errorf("it begins at address %d, and the checkpoint that holds what came before is not there", begin)
+	case begin > from:
+		lacks = fmt.Errorf("it begins at address %d, and the checkpoint needs it from %d on", begin, from)
+	case end < from:
+		lacks = fmt.Errorf("it ends at address %d, and the checkpoint needs it from %d on", end, from)
+	default:
+		return nil
+	}
+	return errors.Join(lacks, l.Close())
 }
 
 // run commits, and looks after the log's health and size.

@@ -10,10 +10,10 @@ import (
 
 // Load opens the file and hands every effect in it to apply, in order, the entries of units together (A2). It leaves out
 // what lies below a position and what belongs to versions of the store up to one: a checkpoint holds those. Zeros
-// leave out nothing.
+// leave out nothing. A file that does not reach up to the position, or begins above it, is refused: what lies between is lost.
 func (f *File) Load(from, version uint64, apply func(*tsavorite.Entry) error) error {
 	r := &replay{from: from, version: version, apply: apply}
-	if err := f.open(r.take); err != nil {
+	if err := f.open(from, r.take); err != nil {
 		return err
 	}
 	found := f.log.Found()

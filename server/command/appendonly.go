@@ -13,8 +13,6 @@ var appendOnlyCommands = []Command{
 	{Name: "commitaof", Arity: -1, Flags: Admin | NoScript, Categories: inAdmin, Handler: commitaof,
 		Group: "garnet", Since: "1.0.0", Complexity: "O(N) where N is what was written since the last commit",
 		Summary: "Make everything written so far durable"},
-	{Name: "bgrewriteaof", Arity: 1, Flags: Admin | NoScript | NoAsyncLoading, Categories: inAdmin, Handler: bgrewriteaof,
-		Group: "server", Since: "1.0.0", Complexity: "O(1)", Summary: "Shorten the append-only file in the background"},
 	{Name: "waitaof", Arity: 4, Flags: NoScript, Categories: inSlowClient, Handler: waitaof,
 		Group: "generic", Since: "7.2.0", Complexity: "O(1)",
 		Summary: "Wait until this connection's writes are durable here and on replicas"},
@@ -41,21 +39,6 @@ func commitaof(c *Context) {
 		}
 		c.simple("AOF file committed")
 	}
-}
-
-// bgrewriteaof is BGREWRITEAOF. The append-only file is shortened by a checkpoint, of which the server around the
-// commands knows.
-func bgrewriteaof(c *Context) {
-	rewrite := c.State.Server.Rewrite
-	if rewrite == nil {
-		c.error(errNoRewrite)
-		return
-	}
-	if err := rewrite(); err != nil {
-		c.failedBy(err)
-		return
-	}
-	c.simple("Background append only file rewriting started")
 }
 
 // waitaof is WAITAOF numlocal numreplicas timeout. It commits instead of waiting for the next commit. There are no

@@ -79,7 +79,6 @@ var constantParameters = map[string]string{
 	"cluster-enabled":      "no",
 	"hz":                   "10",
 	"lazyfree-lazy-expire": "no",
-	"save":                 "",
 }
 
 // ownParameters are those whose value is not just the text of an option.

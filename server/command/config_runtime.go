@@ -53,6 +53,9 @@ func runtimeParameters() []parameter {
 		{name: "tcp-keepalive", get: optionText("tcp-keepalive"), check: checkNumber("tcp-keepalive")},
 		{name: "cert-refresh-freq", get: optionText("cert-refresh-freq"), check: checkNumber("cert-refresh-freq")},
 		{name: "client-output-buffer-limit", get: optionText("client-output-buffer-limit"), check: checkOutputLimits},
+		{name: "save", get: optionText("save"), check: checkSavePoints},
+		{name: "stop-writes-on-bgsave-error", get: optionText("stop-writes-on-bgsave-error"), check: checkSwitch},
+		{name: "keep-checkpoints", get: optionText("keep-checkpoints"), check: checkNumber("keep-checkpoints")},
 		{name: "protected-mode", get: optionText("protected-mode"), check: checkSwitch},
 		{name: "client-query-buffer-limit", check: checkSize("client-query-buffer-limit"),
 			get: func(s *State) string { return bytesText(s.Server.Current().QueryBufferLimit) }},
@@ -130,6 +133,15 @@ func checkOutputLimits(value string) string {
 		return "Invalid client class specified in buffer limit configuration."
 	case err != nil:
 		return "Error in hard, soft or soft_seconds setting in buffer limit configuration."
+	}
+	return ""
+}
+
+// checkSavePoints checks save.
+func checkSavePoints(value string) string {
+	var points config.SavePoints
+	if points.UnmarshalText([]byte(value)) != nil {
+		return "Invalid save parameters"
 	}
 	return ""
 }

@@ -30,7 +30,11 @@ const (
 	errLoading       = "LOADING Redis is loading the dataset in memory"
 	errAppendOnly    = "MISCONF Errors writing to the AOF file: %s"
 	errNoAppendOnly  = "ERR The append-only file is not enabled"
-	errNoRewrite     = "ERR The append-only file can only be rewritten by a checkpoint, which this server does not take"
+	errNoSaver       = "ERR This server takes no checkpoints"
+	errSaving        = "ERR Background save already in progress"
+	errOtherSaving   = "ERR Another child process is active (AOF?): can't BGSAVE right now. Use BGSAVE SCHEDULE in order to schedule a BGSAVE whenever possible."
+	errShortening    = "ERR Background append only file rewriting already in progress"
+	errUnsaved       = "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk. Commands that may modify the data set are disabled, because this instance is configured to report errors during writes if RDB snapshotting fails (stop-writes-on-bgsave-error option). Please check the Redis logs for details about the RDB error."
 	// Redis 7.2's.
 	errWaitAppendOnly = "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled."
 	errUnknownCause   = "ERR the operation failed for an unknown cause"

@@ -104,6 +104,10 @@ func (c *Context) execute() {
 		c.reject(d, errLoading)
 		return
 	}
+	if (d.Flags&Write != 0 || d == pingCommand) && c.State.Server.unsaved.Load() {
+		c.reject(d, errUnsaved)
+		return
+	}
 	client.noteCommand(d)
 	c.command = d
 	c.keyspace = c.State.databases[client.Database()].Keyspace()

@@ -115,7 +115,7 @@ func (e *Expirer) removed(key tsavorite.Key) {
 	if !ok {
 		return // of a database that was flushed
 	}
-	keyspace.note(tsavorite.Deleted)
+	keyspace.note(tsavorite.Deleted, e.context.Session)
 	e.state.expiry.removed.Add(1)
 	if e.state.attention.has(watchEvents) {
 		e.state.tell(nil, expiredEvent, "expired", key.Bytes, database)
@@ -134,7 +134,7 @@ func (s *State) noteRound(next int64) {
 
 // revived counts and tells of a key that a write found past its deadline, before anything else of the write is told.
 func (c *Context) revived(keyspace *Keyspace, database int, key []byte) {
-	keyspace.note(tsavorite.Deleted)
+	keyspace.note(tsavorite.Deleted, c.Session)
 	c.State.expiry.removed.Add(1)
 	c.notifyIn(database, expiredEvent, "expired", key)
 }

@@ -16,7 +16,7 @@ type setRun struct {
 // their requests: 0 when there is none in the usual form, which leaves it to the parser.
 func (c *Context) gatherSets(input []byte) (consumed int) {
 	key, value, used := scanSet(input)
-	if used == 0 || c.Client.restricted || c.State.attention.any() {
+	if used == 0 || c.Client.restricted || c.State.attention.any() || c.State.Server.unsaved.Load() {
 		return 0
 	}
 	c.keyspace = c.State.databases[c.Client.Database()].Keyspace()

@@ -1,22 +1,16 @@
 package command
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
-// infoPersistence writes what is known of the append-only file. There are no snapshots.
+// infoPersistence writes what is known of checkpoints, which stand for Redis's snapshots, and of the append-only file.
 func infoPersistence(s *State, w *infoWriter) {
 	since := s.Loading.Load()
 	w.line("loading", flagOf(since != 0))
 	w.line("async_loading", 0)
-	w.line("rdb_changes_since_last_save", 0)
-	w.line("rdb_bgsave_in_progress", 0)
-	w.line("rdb_last_save_time", 0)
-	w.line("rdb_last_bgsave_status", "ok")
-	w.line("aof_enabled", flagOf(s.AppendOnly != nil))
-	w.line("aof_rewrite_in_progress", 0)
-	w.line("aof_rewrite_scheduled", 0)
-	w.line("aof_last_rewrite_time_sec", -1)
-	w.line("aof_current_rewrite_time_sec", -1)
-	w.line("aof_last_bgrewrite_status", "ok")
+	infoSaves(s.saveStatus(), s.AppendOnly != nil, w)
 	if s.AppendOnly == nil {
 		w.line("aof_last_write_status", "ok")
 		return
@@ -41,6 +35,62 @@ func infoPersistence(s *State, w *infoWriter) {
 	if since != 0 {
 		infoLoading(s, w, since)
 	}
+}
+
+// infoSaves writes how checkpoints stand.
+func infoSaves(status SaveStatus, hasAppendOnly bool, w *infoWriter) {
+	current := int64(-1)
+	if status.Running {
+		current = int64(time.Since(status.Started) / time.Second)
+	}
+	saving, shortening := status.Running && !status.Shortening, status.Running && status.Shortening
+	w.line("rdb_changes_since_last_save", status.Changes)
+	w.line("rdb_bgsave_in_progress", flagOf(saving))
+	w.line("rdb_last_save_time", status.LastSave.Unix())
+	w.line("rdb_last_bgsave_status", statusOf(status.LastError))
+	w.line("rdb_last_bgsave_time_sec", lastSeconds(status.LastDuration))
+	w.line("rdb_current_bgsave_time_sec", onlyIf(saving, current))
+	w.line("rdb_saves", status.Saves)
+	w.line("rdb_last_bgsave_error", lineOf(status.LastError))
+	w.line("aof_enabled", flagOf(hasAppendOnly))
+	w.line("aof_rewrite_in_progress", flagOf(shortening))
+	w.line("aof_rewrite_scheduled", flagOf(status.ShorteningWait))
+	w.line("aof_last_rewrite_time_sec", lastSeconds(status.LastShortening))
+	w.line("aof_current_rewrite_time_sec", onlyIf(shortening, current))
+	w.line("aof_last_bgrewrite_status", statusOf(status.ShorteningErr))
+	w.line("aof_rewrites", status.Shortenings)
+}
+
+// lastSeconds is a duration in whole seconds, -1 for none.
+func lastSeconds(d time.Duration) int64 {
+	if d < 0 {
+		return -1
+	}
+	return int64(d / time.Second)
+}
+
+// onlyIf is n if it applies, else -1.
+func onlyIf(applies bool, n int64) int64 {
+	if applies {
+		return n
+	}
+	return -1
+}
+
+// statusOf is how INFO says that something went well, or did not.
+func statusOf(err error) string {
+	if err != nil {
+		return "err"
+	}
+	return "ok"
+}
+
+// lineOf is an error in one line, empty for none.
+func lineOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return strings.ReplaceAll(err.Error(), "\n", "; ")
 }
 
 // infoLoading writes how far the loading of the data set has come.

@@ -144,7 +144,7 @@ func (c *Context) place(t transfer, target tsavorite.Key) bool {
 	if status == tsavorite.Blind && !t.replace {
 		status = tsavorite.Created // the device was asked before
 	}
-	t.to.note(status)
+	t.to.note(status, c.Session)
 	if c.failed(status) {
 		return false
 	}
@@ -162,7 +162,7 @@ func (c *Context) take(t transfer, source tsavorite.Key) bool {
 	if status == tsavorite.Blind {
 		status = tsavorite.Deleted
 	}
-	t.from.note(status)
+	t.from.note(status, c.Session)
 	return !c.failed(status)
 }
 

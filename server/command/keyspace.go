@@ -13,11 +13,11 @@ import (
 type Keyspace struct {
 	Namespace uint32 // of the keys; the next one is that of the chunks
 
-	_                [60]byte // the counters change often; the namespace is read by every command
-	live             atomic.Int64
-	blind            atomic.Bool  // a write did not learn whether its key existed
-	earliestDeadline atomic.Int64 // of all deadlines ever given to a key, in Unix milliseconds
-	nextDeadline     atomic.Int64 // the earliest that the expirer has not dealt with yet, as far as is known
+	_                [60]byte        // the counters change often; the namespace is read by every command
+	live             [2]atomic.Int64 // of the writes of even and of odd versions of the store; the sum counts
+	blind            atomic.Bool     // a write did not learn whether its key existed
+	earliestDeadline atomic.Int64    // of all deadlines ever given to a key, in Unix milliseconds
+	nextDeadline     atomic.Int64    // the earliest that the expirer has not dealt with yet, as far as is known
 
 	hasLarge    atomic.Bool  // a key was given a large string
 	suspectFrom atomic.Int64 // see suspect
@@ -38,19 +38,20 @@ func newKeyspace(namespace uint32) *Keyspace {
 // until a blind write, or until the first deadline passes: an expired key leaves in silence.
 func (k *Keyspace) Count(nowMilliseconds int64) (count int64, exact bool) {
 	exact = !k.blind.Load() && nowMilliseconds < k.earliestDeadline.Load()
-	return max(k.live.Load(), 0), exact
+	return max(k.live[0].Load()+k.live[1].Load(), 0), exact
 }
 
 // HasDeadlines reports whether any key was ever given a deadline here.
 func (k *Keyspace) HasDeadlines() bool { return k.earliestDeadline.Load() != math.MaxInt64 }
 
-// note counts what a verb's status says about the number of keys.
-func (k *Keyspace) note(status tsavorite.Status) {
+// note counts what the status of a session's last write says about the number of keys. The session is still inside the epoch
+// in which it wrote, so that a checkpoint can tell what is in it (see save.go).
+func (k *Keyspace) note(status tsavorite.Status, session *tsavorite.Session) {
 	switch status {
 	case tsavorite.Created:
-		k.live.Add(1)
+		k.live[session.Version()&1].Add(1)
 	case tsavorite.Deleted:
-		k.live.Add(-1)
+		k.live[session.Version()&1].Add(-1)
 	case tsavorite.Blind:
 		if !k.blind.Load() {
 			k.blind.Store(true)

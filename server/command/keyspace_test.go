@@ -7,7 +7,7 @@ import (
 )
 
 func TestKeyspaceCount(t *testing.T) {
-	k := newKeyspace(7)
+	k, session := newKeyspace(7), newTestContext(t, tsavorite.Options{}).Session
 	check := func(now, want int64, wantExact bool) {
 		t.Helper()
 		if count, exact := k.Count(now); count != want || exact != wantExact {
@@ -15,11 +15,11 @@ func TestKeyspaceCount(t *testing.T) {
 		}
 	}
 	check(100, 0, true)
-	k.note(tsavorite.Created)
-	k.note(tsavorite.Created)
-	k.note(tsavorite.Deleted)
-	k.note(tsavorite.Found)
-	k.note(tsavorite.NotFound)
+	k.note(tsavorite.Created, session)
+	k.note(tsavorite.Created, session)
+	k.note(tsavorite.Deleted, session)
+	k.note(tsavorite.Found, session)
+	k.note(tsavorite.NotFound, session)
 	check(100, 1, true)
 	k.noteDeadline(0)
 	k.noteDeadline(300)
@@ -30,13 +30,13 @@ func TestKeyspaceCount(t *testing.T) {
 	if !k.HasDeadlines() {
 		t.Error("HasDeadlines is false after three")
 	}
-	k.note(tsavorite.Blind)
+	k.note(tsavorite.Blind, session)
 	check(100, 1, false)
 }
 
 func TestKeyspaceCountIsNeverNegative(t *testing.T) {
-	k := newKeyspace(0)
-	k.note(tsavorite.Deleted)
+	k, session := newKeyspace(0), newTestContext(t, tsavorite.Options{}).Session
+	k.note(tsavorite.Deleted, session)
 	if count, _ := k.Count(0); count != 0 {
 		t.Errorf("Count = %d", count)
 	}

@@ -152,7 +152,7 @@ func (c *Context) lostStatus(v *large) tsavorite.Status {
 func (c *Context) dropLost(v *large) tsavorite.Status {
 	u := lostRemover{id: v.id}
 	status := c.Session.RMW(tsavorite.Key{Namespace: v.keyspace.Namespace, Bytes: v.key}, &u)
-	v.keyspace.note(status)
+	v.keyspace.note(status, c.Session)
 	if status == tsavorite.StatusError || status == tsavorite.OutOfMemory {
 		return status
 	}

@@ -148,14 +148,14 @@ func (c *Context) placeLatched(t transfer, source *cutEntry, s stored) tsavorite
 		return status
 	}
 	if !target.found {
-		t.to.note(tsavorite.Created)
+		t.to.note(tsavorite.Created, c.Session)
 	}
 	c.notifyIn(t.database, newEvent, "new", t.toBytes)
 	if t.removeAfter {
 		if status = settled(c.Session.Delete(source.name())); status != tsavorite.Found {
 			return status
 		}
-		t.from.note(tsavorite.Deleted)
+		t.from.note(tsavorite.Deleted, c.Session)
 	}
 	c.notifyTransfer(t)
 	return tsavorite.Found

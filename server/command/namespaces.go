@@ -46,7 +46,10 @@ func (s *State) namespacesLocked() []uint32 {
 	for i := range s.databases {
 		namespaces[i] = s.databases[i].Keyspace().Namespace
 	}
-	return append(namespaces, s.beyond...)
+	for _, keyspace := range s.beyond {
+		namespaces = append(namespaces, keyspace.Namespace)
+	}
+	return namespaces
 }
 
 // remapLocked gives databases other keyspaces, in one step for checkpoints, and enters it in the journal. mapping is held,
@@ -96,6 +99,8 @@ func (c *Context) flush(databases ...int) bool {
 		fresh[database] = newKeyspace(s.newNamespace())
 		old = append(old, s.databases[database].Keyspace())
 	}
+	c.Session.BeginUnit() // a checkpoint that knows the new ones knows that the old ones are dead
+	defer c.Session.EndUnit()
 	if c.failed(s.remapLocked(c.Session, fresh)) {
 		return false
 	}

@@ -22,8 +22,14 @@ func (s *State) NewReplayer() (*Replayer, error) {
 		return nil, fmt.Errorf("cannot replay: %w", err)
 	}
 	r := &Replayer{state: s, session: session, keyspaces: map[uint32]*Keyspace{}}
+	r.named = s.restored
 	for i := range s.databases {
-		r.know(r.keyspaces, s.databases[i].Keyspace())
+		if r.named == 0 || i < r.named { // what comes behind them was not there when entries were made
+			r.know(r.keyspaces, s.databases[i].Keyspace())
+		}
+	}
+	for _, keyspace := range s.beyond {
+		r.know(r.keyspaces, keyspace)
 	}
 	session.Enter()
 	return r, nil
@@ -57,7 +63,7 @@ func (r *Replayer) Apply(e *tsavorite.Entry) error {
 	status, err := r.session.Apply(e)
 	if err == nil && e.Key.Namespace == keyspace.Namespace {
 		keyspace.noteDeadline(e.Metadata.Deadline)
-		keyspace.note(status)
+		keyspace.note(status, r.session)
 	} else if !keyspace.hasLarge.Load() {
 		// Values that were replaced since, or never got their key, are found by a sweep: the reaper does not run yet.
 		keyspace.noteLarge(0)
@@ -70,6 +76,7 @@ func (r *Replayer) Apply(e *tsavorite.Entry) error {
 func (r *Replayer) remap(namespaces []uint32) {
 	s := r.state
 	present := make(map[uint32]*Keyspace, 2*len(namespaces))
+	s.beyond = nil
 	for i, namespace := range namespaces {
 		keyspace := r.keyspaces[namespace]
 		if keyspace == nil {
@@ -78,6 +85,8 @@ func (r *Replayer) remap(namespaces []uint32) {
 		r.know(present, keyspace)
 		if i < len(s.databases) {
 			s.databases[i].keyspace.Store(keyspace)
+		} else {
+			s.beyond = append(s.beyond, keyspace)
 		}
 		s.nextNamespace.Store(max(s.nextNamespace.Load(), keyspace.chunks()+1))
 	}
@@ -88,9 +97,6 @@ func (r *Replayer) remap(namespaces []uint32) {
 		}
 	}
 	r.keyspaces, r.named = present, len(namespaces)
-	s.mapping.Lock()
-	s.beyond = append([]uint32{}, namespaces[min(len(namespaces), len(s.databases)):]...)
-	s.mapping.Unlock()
 }
 
 // Close ends the replay.

@@ -89,7 +89,7 @@ func (c *Context) update(key []byte, updater tsavorite.Updater) (status tsavorit
 // wrote counts what a write on a key of the client's database made of the number of keys, and tells of
 // a key that is new, or that was past its deadline.
 func (c *Context) wrote(status tsavorite.Status, key []byte) {
-	c.keyspace.note(status)
+	c.keyspace.note(status, c.Session)
 	if status == tsavorite.Created {
 		c.created(c.keyspace, c.Client.Database(), key)
 	}

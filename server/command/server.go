@@ -16,8 +16,6 @@ var serverCommands = []Command{
 		Group: "server", Since: "1.0.0", Complexity: "Depends on subcommand.", Summary: "Commands for tests of the server"},
 	{Name: "swapdb", Arity: 3, Flags: Write | Fast, Categories: keyWrite | InDangerous, Handler: swapdb,
 		Group: "server", Since: "4.0.0", Complexity: "O(1)", Summary: "Exchange the contents of two databases"},
-	{Name: "lastsave", Arity: 1, Flags: Loading | Stale | Fast, Categories: InAdmin | InFast | InDangerous, Handler: lastsave,
-		Group: "server", Since: "1.0.0", Complexity: "O(1)", Summary: "When the data set was saved last"},
 	{Name: "role", Arity: 1, Flags: NoScript | Loading | Stale | Fast, Categories: InAdmin | InFast | InDangerous, Handler: role,
 		Group: "server", Since: "2.8.12", Complexity: "O(1)", Summary: "The server's part in replication"},
 	{Name: "wait", Arity: 3, Flags: NoScript, Categories: inSlowClient, Handler: wait,

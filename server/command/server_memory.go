@@ -4,7 +4,6 @@ import (
 	"fmt"
 	heap "runtime/debug"
 	"strings"
-	"time"
 
 	"github.com/pyropedb/pyrope/server/resp"
 )
@@ -136,16 +135,6 @@ func memoryHelp(c *Context) {
 		"    Get about how many bytes the key and its value take.",
 		"HELP",
 		"    Print this help.")
-}
-
-// lastsave is LASTSAVE: when the data set was saved last, or when the server started, as Unix time
-// in seconds.
-func lastsave(c *Context) {
-	started := c.State.Server.Started
-	if started.IsZero() {
-		started = time.Unix(0, 0)
-	}
-	c.integer(started.Unix())
 }
 
 // role is ROLE: a master, the length of its replication stream, and no replicas.

@@ -34,7 +34,7 @@ type ServerState struct {
 	LogLevel *slog.LevelVar // what CONFIG SET loglevel changes; nil for a fixed level
 	Traffic  func() Traffic // nil without sockets
 	Closing  chan struct{}  // closed when the server ends, so that no command waits on; nil for never
-	Rewrite  func() error   // begins to shorten the append-only file and returns at once; nil refuses BGREWRITEAOF
+	Saver    Saver          // takes checkpoints; nil refuses them
 	Shutdown func()         // begins the end of the server and returns at once; nil refuses SHUTDOWN
 	// Change puts options to use that assign has changed, and then SetCurrent, or says why not; it may block. nil refuses
 	// every change.
@@ -46,6 +46,7 @@ type ServerState struct {
 	current    atomic.Pointer[config.Options] // see Current
 	errors     errorCounts
 	overdue    atomic.Bool            // see EndNow
+	unsaved    atomic.Bool            // see RefuseWrites
 	password   atomic.Pointer[string] // nil or empty for none
 	maxClients atomic.Int64           // 0 for what Options says
 
@@ -104,6 +105,9 @@ func (s *ServerState) EndNow() { s.overdue.Store(true) }
 
 // Overdue tells whether EndNow was called.
 func (s *ServerState) Overdue() bool { return s.overdue.Load() }
+
+// RefuseWrites makes writes be refused, since checkpoints fail and are relied on, or be accepted again.
+func (s *ServerState) RefuseWrites(refuse bool) { s.unsaved.Store(refuse) }
 
 // threads is the number of event loops there may be.
 func (s *ServerState) threads() int {

@@ -37,8 +37,9 @@ type State struct {
 	databases     []Database
 	nextNamespace atomic.Uint32
 	large         largeStrings
-	mapping       sync.Mutex // held while databases get other keyspaces, and that is entered in the journal
-	beyond        []uint32   // guarded by mapping; namespaces of databases that an earlier start had more of
+	mapping       sync.Mutex  // held while databases get other keyspaces, and that is entered in the journal
+	beyond        []*Keyspace // of databases that an earlier start had more of; immutable once the data is loaded
+	restored      int         // how many databases the checkpoint knew that the state is from; 0 for none
 	gate          gate
 
 	mu struct {

@@ -60,7 +60,8 @@ func (o *Options) Apply(entries []Entry) error {
 func Merge(entries []Entry) map[string]string {
 	values := make(map[string]string)
 	for _, entry := range entries {
-		if before, given := values[entry.Name]; given && entry.Name == "client-output-buffer-limit" {
+		before, given := values[entry.Name]
+		if given && (entry.Name == "client-output-buffer-limit" || entry.Name == "save" && entry.Value != "" && before != "") {
 			entry.Value = before + " " + entry.Value
 		}
 		values[entry.Name] = entry.Value

@@ -30,13 +30,13 @@ func TestRedisConf(t *testing.T) {
 	}
 	want := []config.Entry{
 		{"port", "7000"}, {"bind", "127.0.0.1 -::1"}, {"memory", "100mb"}, {"maxmemory-policy", "AllKeys-LRU"},
-		{"password", "pass \"word\"\n"}, {"unixsocket", "/tmp/it's"}, {"aof", "yes"}, {"aof-commit-freq", "always"}, {"max-databases", "4"},
+		{"password", "pass \"word\"\n"}, {"unixsocket", "/tmp/it's"}, {"save", "3600 1"}, {"save", ""}, {"aof", "yes"}, {"aof-commit-freq", "always"}, {"max-databases", "4"},
 		{"logger-level", "notice"}, {"storage-tier", "yes"},
 	}
 	if diff := cmp.Diff(want, entries); diff != "" {
 		t.Errorf("entries (-want +got):\n%s", diff)
 	}
-	if len(notes) != 3 || !strings.HasSuffix(notes[2], `redis.conf: line 13 is ignored: there is no option "appendfilename"`) {
+	if len(notes) != 1 || !strings.HasSuffix(notes[0], `redis.conf: line 13 is ignored: there is no option "appendfilename"`) {
 		t.Errorf("notes %q", notes)
 	}
 	var o config.Options
@@ -61,7 +61,7 @@ func TestInclude(t *testing.T) {
 		}
 		return path
 	}
-	inner := write("inner.conf", "port 7001\nsave \"\"\nclient-output-buffer-limit pubsub 1mb 0 0\n")
+	inner := write("inner.conf", "port 7001\nhz 10\nclient-output-buffer-limit pubsub 1mb 0 0\n")
 	write("more-1.conf", "databases 3\n")
 	write("more-2.conf", "databases 4\ntimeout 5\n")
 	outer := write("outer.conf", "port 7000\nclient-output-buffer-limit normal 2mb 0 0\ninclude "+inner+"\ninclude "+

@@ -128,9 +128,17 @@ type Options struct {
 
 	// AppendOnly enters every write in an append-only file, from which the next start loads the data. Default is off.
 	AppendOnly Switch `name:"aof" aliases:"appendonly" group:"Durability" help:"Enter every write in an append-only file, and load it at the start (no)."`
-	// CheckpointDir is the directory of what outlives the server: the append-only file lies in its directory aof. Empty is
-	// LogDir, or the current directory.
+	// CheckpointDir is the directory of what outlives the server: the append-only file lies in its directory aof, checkpoints in
+	// checkpoints. Empty is LogDir, or the current directory.
 	CheckpointDir string `name:"checkpointdir" aliases:"dir" short:"c" group:"Durability" help:"Directory of what outlives the server (--logdir, or the current directory)."`
+	// Recover loads the newest checkpoint of CheckpointDir at the start, if there is one. Off refuses to start over one. Default is on.
+	Recover Switch `name:"recover" group:"Durability" help:"Load the newest checkpoint at the start; no refuses to start over one (yes)."`
+	// SavePoints say when a checkpoint is taken. Empty is never.
+	SavePoints SavePoints `name:"save" group:"Durability" help:"Take a checkpoint after so many seconds if there were so many writes, e.g. '3600 1 300 100' (never)."`
+	// KeepCheckpoints is how many checkpoints stay, 1 to 1000. 0 is 1.
+	KeepCheckpoints int `name:"keep-checkpoints" min:"1" max:"1000" group:"Durability" help:"Checkpoints that stay (1)."`
+	// StopWrites refuses writes when there are save points and the last checkpoint failed. Default is on.
+	StopWrites Switch `name:"stop-writes-on-bgsave-error" group:"Durability" help:"With --save, refuse writes while checkpoints fail (yes)."`
 	// CommitFrequency is how often the append-only file is made durable. Default is every second.
 	CommitFrequency CommitFrequency `name:"aof-commit-freq" aliases:"appendfsync" group:"Durability" help:"Milliseconds between commits, or always (0), everysec (1000), no (=-1) (everysec)."`
 	// CommitMemory bounds the entries of the append-only file that are not written yet, at least two of CommitPage. 0 is 32m,

@@ -203,11 +203,11 @@ var redisDirectives = fieldSet(`
 	repl-diskless-sync repl-diskless-sync-delay repl-diskless-sync-max-replicas repl-ping-replica-period
 	repl-ping-slave-period repl-timeout replica-announce-ip replica-announce-port replica-announced
 	replica-ignore-disk-write-errors replica-ignore-maxmemory replica-lazy-flush replica-priority
-	replica-read-only replica-serve-stale-data replicaof sanitize-dump-payload save
+	replica-read-only replica-serve-stale-data replicaof sanitize-dump-payload
 	server_cpulist set-max-intset-entries set-proc-title shutdown-on-sigint shutdown-on-sigterm
 	shutdown-timeout slave-announce-ip slave-announce-port slave-lazy-flush slave-priority
 	slave-read-only slave-serve-stale-data slaveof
-	socket-mark-id stop-writes-on-bgsave-error stream-node-max-bytes stream-node-max-entries supervised
+	socket-mark-id stream-node-max-bytes stream-node-max-entries supervised
 	syslog-enabled syslog-facility syslog-ident
 	tls-ciphersuites
 	tls-client-cert-file tls-client-key-file tls-client-key-file-pass tls-cluster tls-dh-params-file

@@ -140,6 +140,9 @@ func (o Options) withPlainDefaults() Options {
 	setDefault(&o.AppendOnly, Off)
 	setDefault(&o.CheckpointDir, o.LogDir)
 	setDefault(&o.CheckpointDir, ".")
+	setDefault(&o.Recover, On)
+	setDefault(&o.KeepCheckpoints, 1)
+	setDefault(&o.StopWrites, On)
 	setDefault(&o.CommitFrequency, CommitEverySecond)
 	setDefault(&o.CommitPage, defaultCommitPage)
 	setDefault(&o.CommitMemory, commitPages*o.CommitPage)
@@ -266,6 +269,9 @@ func (o Options) validateStorage() error {
 		errs = append(errs, fmt.Errorf("--maxdisk %s needs --storage-tier", o.MaxDisk))
 	} else if o.MaxDisk != 0 && o.MaxDisk < o.Page {
 		errs = append(errs, fmt.Errorf("--maxdisk %s is too small for --page %s: at least %s", o.MaxDisk, o.Page, o.Page))
+	}
+	if o.SavePoints != "" && !o.CanSave() {
+		errs = append(errs, fmt.Errorf("--save %s does not go with --device-type %s: it keeps nothing for the next start", o.SavePoints, o.DeviceType))
 	}
 	if o.DeviceBackend != device.BackendDefault && o.DeviceType != device.Native {
 		errs = append(errs, fmt.Errorf("--device-io-backend %s does not go with --device-type %s: it needs Native",
