@@ -94,7 +94,7 @@ func TestMaxDisk(t *testing.T) {
 		t.Errorf("noeviction: %d of 6000 writes refused", refused)
 	}
 	check(t, c, "STRLEN key-0", ":1000")
-	check(t, c, "CONFIG GET maxdisk", "*2\r\n$7\r\nmaxdisk\r\n$7\r\n2097152")
+	check(t, c, "CONFIG GET maxdisk", `["maxdisk" "2097152"]`)
 	check(t, c, "CONFIG SET maxdisk 16mb", "+OK")
 	if refused := fillRound(t, c, "more", 1000); refused != 0 {
 		t.Errorf("with a higher bound: %d writes refused", refused)
