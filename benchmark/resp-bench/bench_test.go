@@ -116,7 +116,12 @@ func TestEveryOperationRuns(t *testing.T) {
 		if code, out, failures = runBench(s, "-s "+flags); code != 0 || strings.Contains(out, ">>> Loaded") {
 			t.Fatalf("-s %s: exit %d: %s%s", flags, code, out, failures)
 		}
-		if s.names[operation(op).String()] == 0 || !strings.Contains(out, "ms for 2,000.00 ops\n") {
+		command, _, _ := strings.Cut(operation(op).String(), "_")
+		known := map[string]string{"MPFADD": "PFADD", "ZADDREM": "ZREM", "ZADDCARD": "ZCARD", "GEOADDREM": "GEOADD"}
+		if other, is := known[command]; is {
+			command = other
+		}
+		if s.names[command] == 0 || !strings.Contains(out, "ms for 2,000.00 ops\n") {
 			t.Errorf("%s: commands %v; output:\n%s", flags, s.names, out)
 		}
 	}

@@ -134,7 +134,7 @@ func (s *fakeServer) answer(out *bufio.Writer, name string, arguments []string) 
 			}
 		}
 		fmt.Fprintf(out, ":%d\r\n", found)
-	case "ZADD", "ZREM", "ZCARD", "SETBIT", "GETBIT", "BITCOUNT", "PFADD", "PFCOUNT", "GEOADD", "PUBLISH", "SPUBLISH":
+	case "ZADD", "ZREM", "ZCARD", "SETBIT", "GETBIT", "BITCOUNT", "BITPOS", "BITOP", "BITFIELD", "PFADD", "PFCOUNT", "PFMERGE", "GEOADD", "PUBLISH", "SPUBLISH":
 		s.last[name] = strings.Join(arguments, " ")
 		out.WriteString(":1\r\n")
 	case "SAVE", "WATCH", "MULTI":

@@ -3,11 +3,13 @@ package main
 import (
 	"bytes"
 	"net"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 
+	"github.com/pyropedb/pyrope/benchmark/program"
 	"github.com/pyropedb/pyrope/benchmark/reply"
 	"github.com/pyropedb/pyrope/server"
 	"github.com/pyropedb/pyrope/server/config"
@@ -38,6 +40,51 @@ func TestOperationsRunInProcess(t *testing.T) {
 		}
 		if loads := strings.HasSuffix(flags, "1"); loads != strings.Contains(out, ">>> Loaded 5003 keys into the DB >>>") {
 			t.Errorf("%s: not all keys were loaded:\n%s", flags, out)
+		}
+	}
+}
+
+// startServer starts a server of this project and returns its port.
+func startServer(t *testing.T) string {
+	t.Helper()
+	s, err := server.New(server.Options{Options: config.Options{Memory: 64 << 20}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return strconv.Itoa(s.Addr().(*net.TCPAddr).Port)
+}
+
+// unknownCommand is how the program ends when the server has no sorted sets.
+var unknownCommand = regexp.MustCompile(`error replies to [A-Z]+; the first is "ERR unknown command '(ZADD|ZREM|ZCARD|GEOADD)'`)
+
+// TestEveryOperationOnTheServer: each operation is counted as often as it was asked for, and none gets an error reply but that
+// of a command which the server does not know; then the program says so.
+func TestEveryOperationOnTheServer(t *testing.T) {
+	flags := "-p " + startServer(t) + " --dbsize 500 --valuelength 24 --totalops 1500 --runtime 0 -b 50 -t 2 --ttl 9 --op "
+	for i := range traits {
+		op := operation(i)
+		if !isOffline(op) {
+			continue
+		}
+		if op.loads() { // also what INCR counts: other operations leave no numbers
+			if code, out, failures := runFlags(flags + op.String()); code != 0 {
+				t.Fatalf("%s: exit %d: %s%s", op, code, out, failures)
+			}
+		}
+		code, out, failures := runFlags("-s " + flags + op.String())
+		if code == program.Failure && unknownCommand.MatchString(failures) {
+			continue
+		}
+		if code != 0 || !strings.Contains(out, "Operation type: "+op.String()+"\n") || !strings.Contains(out, "ms for 1,500.00 ops\n") {
+			t.Errorf("%s: exit %d: %s%s", op, code, out, failures)
 		}
 	}
 }
@@ -74,15 +121,7 @@ func TestInProcessExchangeAllocatesNothing(t *testing.T) {
 }
 
 func TestRealServerOverTCP(t *testing.T) {
-	s, err := server.New(server.Options{Options: config.Options{Memory: 64 << 20}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	if err := s.Start(); err != nil {
-		t.Fatal(err)
-	}
-	port := strconv.Itoa(s.Addr().(*net.TCPAddr).Port)
+	port := startServer(t)
 	for _, flags := range []string{
 		"--op MSET --dbsize 2003 --keylength 16 --valuelength 96 --load-threads 7 --runtime 0",
 		"-s --op GET --dbsize 2003 --keylength 16 --valuelength 96 -t 1,3 -b 1024 --totalops 50000 --runtime 0 --verify",

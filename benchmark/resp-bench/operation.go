@@ -27,6 +27,20 @@ const (
 	opPFAdd
 	opPFCount
 	opGeoAdd
+	opMPFAdd    // PFADD of many elements at once
+	opPFMerge   // PFADD to one of several, then PFMERGE of that one
+	opZAddRem   // ZADD, then ZREM of the same member
+	opZAddCard  // ZADD, then ZCARD
+	opGeoAddRem // GEOADD, then ZREM of the same member
+	opBitPos
+	opBitOpAnd
+	opBitOpOr
+	opBitOpXor
+	opBitOpNot
+	opBitField // GET, SET and INCRBY in one command
+	opBitFieldGet
+	opBitFieldSet
+	opBitFieldIncr
 	opPublish
 	opSPublish
 	opDBSize
@@ -42,6 +56,7 @@ type operationTraits struct {
 	reads   bool // its replies are the values of its keys
 	loads   bool // its keys are loaded before the run
 	oneMany bool // a batch is one command of many keys, rather than many commands
+	pair    bool // an operation is two commands
 	online  bool // may be part of an online mix
 	txn     bool // a transaction, for --txn only
 }
@@ -65,6 +80,20 @@ var traits = [...]operationTraits{
 	opPFAdd:        {name: "PFADD"},
 	opPFCount:      {name: "PFCOUNT"},
 	opGeoAdd:       {name: "GEOADD"},
+	opMPFAdd:       {name: "MPFADD", oneMany: true},
+	opPFMerge:      {name: "PFMERGE", pair: true},
+	opZAddRem:      {name: "ZADDREM", pair: true},
+	opZAddCard:     {name: "ZADDCARD", pair: true},
+	opGeoAddRem:    {name: "GEOADDREM", pair: true},
+	opBitPos:       {name: "BITPOS", loads: true},
+	opBitOpAnd:     {name: "BITOP_AND", loads: true},
+	opBitOpOr:      {name: "BITOP_OR", loads: true},
+	opBitOpXor:     {name: "BITOP_XOR", loads: true},
+	opBitOpNot:     {name: "BITOP_NOT", loads: true},
+	opBitField:     {name: "BITFIELD", loads: true},
+	opBitFieldGet:  {name: "BITFIELD_GET", loads: true},
+	opBitFieldSet:  {name: "BITFIELD_SET", loads: true},
+	opBitFieldIncr: {name: "BITFIELD_INCR", loads: true},
 	opPublish:      {name: "PUBLISH", online: true},
 	opSPublish:     {name: "SPUBLISH", online: true},
 	opDBSize:       {name: "DBSIZE"},
@@ -73,6 +102,21 @@ var traits = [...]operationTraits{
 	opReadWriteTxn: {name: "READWRITETX", txn: true},
 	opWatchTxn:     {name: "WATCH_TXN", txn: true},
 }
+
+// absent are the operations of other tools that cannot be run, with the reason.
+var absent = []struct{ name, reason string }{
+	{"SCRIPTSET", noScripts}, {"SCRIPTGET", noScripts}, {"SCRIPTRETKEY", noScripts},
+	{"SETIFPM", noCustom}, {"MYDICTGET", noCustom}, {"MYDICTSET", noCustom},
+	{"SAMPLEUPDATETX", noCustom}, {"SAMPLEDELETETX", noCustom},
+	{"READONLY", "it is a command of clusters, and there is no cluster"},
+	{"AUTH", "it is not a workload; --auth authenticates every connection"},
+	{"NONE", "give an operation"},
+}
+
+const (
+	noScripts = "the server runs no scripts"
+	noCustom  = "it is a custom command of another server's samples"
+)
 
 // The modes that an operation may be for.
 func isOnline(op operation) bool      { return traits[op].online }
@@ -90,8 +134,11 @@ func (op operation) loads() bool { return traits[op].loads }
 
 // repliesPerBatch is how many replies a batch of size keys gets.
 func (op operation) repliesPerBatch(size int) int {
-	if traits[op].oneMany {
+	switch {
+	case traits[op].oneMany:
 		return 1
+	case traits[op].pair:
+		return 2 * size
 	}
 	return size
 }
@@ -102,6 +149,11 @@ func (op *operation) UnmarshalText(text []byte) error {
 		if strings.EqualFold(string(text), known.name) {
 			*op = operation(i)
 			return nil
+		}
+	}
+	for _, other := range absent {
+		if strings.EqualFold(string(text), other.name) {
+			return fmt.Errorf("opType: %s benchmark not supported: %s", other.name, other.reason)
 		}
 	}
 	return fmt.Errorf("opType: %s benchmark not supported; it must be one of %s", text, strings.Join(operationNames(nil), ", "))

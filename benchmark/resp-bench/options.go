@@ -106,6 +106,23 @@ func parseOptions(args []string, stdout io.Writer) (options, error) {
 	return o, err
 }
 
+// WhyNot tells why an option of the tool whose output this program follows is not here.
+func (o *options) WhyNot(flag string) string {
+	switch {
+	case strings.HasPrefix(flag, "aof"):
+		return "the append-only file is measured by the Go benchmarks of server/aof and tsavorite/log, or by a server with --aof"
+	case strings.HasPrefix(flag, "cluster"), flag == "broadcast", flag == "replica-ops-percent", flag == "offline-buffers", flag == "workload-seed":
+		return "there is no cluster"
+	case flag == "burst":
+		return "PipelinedSession does not wait for replies before it sends more; see --itp"
+	case flag == "sync":
+		return "--itp 1 waits for each reply"
+	case flag == "logger-level", flag == "disable-console-logger", flag == "file-logger":
+		return "results go to the standard output, errors to the standard error"
+	}
+	return ""
+}
+
 // Check reports the first option that is out of range or does not go with the others.
 func (o *options) Check() error {
 	switch {

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/pyropedb/pyrope/benchmark/workload"
 )
@@ -132,6 +134,13 @@ func (k *keyspace) appendBatch(dst []byte, op operation, count int, number func(
 			dst = k.appendBulkKey(dst, number(i))
 		}
 		return dst
+	case opMPFAdd:
+		dst = appendHeader(dst, '*', 2+count)
+		dst = append(dst, "$5\r\nPFADD\r\n$11\r\nhyperloglog\r\n"...)
+		for i := range count {
+			dst = k.appendBulkKey(dst, number(i))
+		}
+		return dst
 	}
 	for i := range count {
 		dst = k.appendCommand(dst, op, number(i))
@@ -170,7 +179,29 @@ func (k *keyspace) appendCommand(dst []byte, op operation, number uint64) []byte
 
 // appendOther appends one command of the rarer sort.
 func (k *keyspace) appendOther(dst []byte, op operation, number uint64) []byte {
-	arguments := k.otherArguments(op, number)
+	switch op {
+	case opPFMerge:
+		part := "hyperloglog:" + strconv.FormatUint(number%mergedParts, 10)
+		dst = appendArguments(dst, "PFADD", part, string(k.appendKey(nil, number)))
+		return appendArguments(dst, "PFMERGE", "hyperloglog", part)
+	case opZAddRem:
+		return k.appendOther(k.appendOther(dst, opZAdd, number), opZRem, number)
+	case opZAddCard:
+		return k.appendOther(k.appendOther(dst, opZAdd, number), opZCard, number)
+	case opGeoAddRem:
+		dst = k.appendOther(dst, opGeoAdd, number)
+		return appendArguments(dst, "ZREM", "geo", string(k.appendKey(nil, number)))
+	case opBitPos, opBitOpAnd, opBitOpOr, opBitOpXor, opBitOpNot, opBitField, opBitFieldGet, opBitFieldSet, opBitFieldIncr:
+		return appendArguments(dst, k.bitArguments(op, number)...)
+	}
+	return appendArguments(dst, k.otherArguments(op, number)...)
+}
+
+// mergedParts is how many HyperLogLogs PFMERGE chooses from.
+const mergedParts = 8
+
+// appendArguments appends a command of these arguments.
+func appendArguments(dst []byte, arguments ...string) []byte {
 	dst = appendHeader(dst, '*', len(arguments))
 	for _, argument := range arguments {
 		dst = appendHeader(dst, '$', len(argument))
@@ -210,6 +241,31 @@ func (k *keyspace) otherArguments(op operation, number uint64) []string {
 		return []string{"DBSIZE"}
 	}
 	panic("BUG: " + op.String() + " is not an operation on single keys")
+}
+
+// bitArguments are the command and its arguments, of those that look at bits of strings. BITOP stores to a key of its own for
+// each number, so that what was loaded stays; bit fields are bytes within the value.
+func (k *keyspace) bitArguments(op operation, number uint64) []string {
+	key := string(k.appendKey(nil, number))
+	next := string(k.appendKey(nil, (number+1)%k.dbSize))
+	field := strconv.FormatUint(workload.Word(number, 0)%uint64(max(k.valueSize(number), 1))*8, 10)
+	value := strconv.FormatUint(workload.Word(number, 1)>>8%256, 10)
+	get, set, increment := []string{"GET", "u8", field}, []string{"SET", "u8", field, value}, []string{"INCRBY", "u8", field, "1"}
+	switch op {
+	case opBitPos:
+		return []string{"BITPOS", key, strconv.FormatUint(number%2, 10)}
+	case opBitOpNot:
+		return []string{"BITOP", "NOT", "bitop:" + key, key}
+	case opBitOpAnd, opBitOpOr, opBitOpXor:
+		return []string{"BITOP", strings.TrimPrefix(op.String(), "BITOP_"), "bitop:" + key, key, next}
+	case opBitFieldGet:
+		return append([]string{"BITFIELD", key}, get...)
+	case opBitFieldSet:
+		return append([]string{"BITFIELD", key}, set...)
+	case opBitFieldIncr:
+		return append([]string{"BITFIELD", key}, increment...)
+	}
+	return slices.Concat([]string{"BITFIELD", key}, get, set, increment)
 }
 
 // sortedSet is the key of the set that a member belongs to.
