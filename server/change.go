@@ -20,6 +20,9 @@ func (s *Server) change(assign func(*config.Options)) error {
 	if err != nil {
 		return err
 	}
+	if err := s.checkMemory(&after); err != nil {
+		return err
+	}
 	if s.certificates != nil && certificateOptions(&after) != certificateOptions(before) {
 		if err := s.certificates.Set(certificateOptions(&after)); err != nil {
 			s.log.Error("TLS options are refused", "cause", err)
@@ -30,6 +33,7 @@ func (s *Server) change(assign func(*config.Options)) error {
 	s.state.Server.SetCurrent(after)
 	s.handler.use(&after)
 	s.saver.refuseWrites()
+	s.changeMemory(before, &after)
 	s.mu.Lock()
 	listening := s.mu.network
 	s.mu.Unlock()

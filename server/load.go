@@ -9,7 +9,6 @@ import (
 
 	"github.com/pyropedb/pyrope/server/aof"
 	"github.com/pyropedb/pyrope/server/command"
-	"github.com/pyropedb/pyrope/server/config"
 	"github.com/pyropedb/pyrope/tsavorite"
 )
 
@@ -33,12 +32,14 @@ func (s *Server) openStore(journal tsavorite.Journal) (err error) {
 	options := tsavorite.Options{
 		Journal:        journal,
 		Device:         s.device,
-		EvictOldest:    o.Policy == config.AllKeysLRU,
+		EvictOldest:    o.Policy.Evicts(),
 		IndexBytes:     uint64(o.Index),
 		IndexMaxBytes:  uint64(o.IndexMax),
-		MemoryBytes:    uint64(o.Memory),
+		MemoryBytes:    logMemory(&o),
 		PageBytes:      uint64(o.Page),
 		MutablePercent: o.MutablePercent,
+
+		MemoryCeilingBytes: ceiling(o.Memory),
 
 		CopyReadsToTail: o.CopyReads.IsOn(),
 

@@ -31,6 +31,9 @@ type Options struct {
 	Log *slog.Logger
 	// LogLevel is what CONFIG SET loglevel changes, if Log looks at it. nil for a fixed level.
 	LogLevel *slog.LevelVar
+	// OwnsProcess says that the process is the server's own: Memory then bounds all of it, and the Go heap is limited accordingly. Otherwise Memory
+	// bounds what the server itself has: log, index and the buffers of connections.
+	OwnsProcess bool
 
 	hooks hooks
 }
@@ -42,7 +45,10 @@ type hooks struct {
 
 // Server is one server: a store, what stores beneath it, and the connections above it.
 type Server struct {
-	options  config.Options // resolved; immutable
+	options config.Options // resolved; immutable
+
+	ownsProcess bool // immutable
+
 	log      *slog.Logger
 	device   device.Device // nil without a storage tier
 	patience time.Duration // see closePatience; immutable once started
@@ -101,7 +107,7 @@ func New(options Options) (*Server, error) {
 	for _, note := range notes {
 		log.Info(note)
 	}
-	s := &Server{found: found, options: resolved, log: log, patience: closePatience, shutdown: make(chan struct{}), loaded: make(chan struct{})}
+	s := &Server{found: found, options: resolved, ownsProcess: options.OwnsProcess, log: log, patience: closePatience, shutdown: make(chan struct{}), loaded: make(chan struct{})}
 	s.mu.clients = make(map[*Client]struct{})
 	if err := s.openMonitor(); err != nil {
 		return nil, err
@@ -118,6 +124,10 @@ func New(options Options) (*Server, error) {
 	s.saver.server = s
 	s.saver.start(s.found)
 	s.state.Server.Saver = &s.saver
+	s.boundHeap(s.options.Memory)
+	s.govern(true)
+	s.sampler.Add(1)
+	go s.runGovernor()
 	s.beginLoad()
 	s.watched.state.Store(s.state)
 	return s, nil

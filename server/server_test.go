@@ -90,14 +90,14 @@ func TestNewRefusesOptions(t *testing.T) {
 func TestNotesAreLogged(t *testing.T) {
 	var log bytes.Buffer
 	options := small()
-	options.Memory += 1000
+	options.Index += 1000
 	s, err := server.New(server.Options{Options: options, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if !strings.Contains(log.String(), "is rounded down to 16m") || s.Options().Memory != 16<<20 {
-		t.Errorf("memory %s, log %s", s.Options().Memory, log.String())
+	if !strings.Contains(log.String(), "is rounded down to 1m") || s.Options().Index != 1<<20 {
+		t.Errorf("index %s, log %s", s.Options().Index, log.String())
 	}
 }
 

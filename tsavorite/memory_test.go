@@ -143,6 +143,11 @@ func TestMemoryShrinksBelowWhatLives(t *testing.T) {
 	if there := checkMemory(t, session, next); there != next {
 		t.Fatalf("%d of %d records are left", there, next)
 	}
+	session.Enter()
+	if status := session.RMW(compactKey(0), act(tsavorite.SetMetadata, tsavorite.Metadata{Deadline: 1 << 60})); status != tsavorite.Found {
+		t.Errorf("a record gets no deadline in full memory: %v", status)
+	}
+	session.Leave()
 	for n := 20; n < next; n++ {
 		session.Enter()
 		if status := session.Delete(compactKey(n)); status != tsavorite.Found && status != tsavorite.Deleted {

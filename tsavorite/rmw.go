@@ -108,6 +108,7 @@ func (w *writer) carryOut(u Updater, before Record, alive bool) (status Status, 
 
 // setMetadata gives the key the planned metadata. The latch is given back only with retry or another status than Found.
 func (w *writer) setMetadata(plan Plan, before Record) (status Status, retry bool) {
+	w.needful = true
 	if w.session.journal != nil {
 		if failed, retry := w.reserveEntry(0); retry || failed != Found {
 			return failed, retry

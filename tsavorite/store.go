@@ -168,7 +168,11 @@ func (s *Store) BoundDevice(bytes uint64, evict bool) {
 func (s *Store) SetMemory(bytes uint64) { s.log.SetBudget(bytes) }
 
 // SetEvictOldest changes EvictOldest of the options while the store serves.
-func (s *Store) SetEvictOldest(evict bool) { s.log.SetEvict(evict) }
+func (s *Store) SetEvictOldest(evict bool) {
+	bytes, _ := s.log.DeviceBound()
+	s.BoundDevice(bytes, evict)
+	s.log.SetEvict(evict)
+}
 
 // PageBytes is the size of a log page: what a record must fit.
 func (s *Store) PageBytes() uint64 { return s.options.PageBytes }

@@ -16,12 +16,13 @@ type writer struct {
 	state      storeState // of the store, loaded under the latch
 	claimed    bool       // slot is a claim of this attempt (I3 of package index)
 	compacting bool       // may use the log's reserve
+	needful    bool       // the write frees memory in time, so that it may use the reserve when the log is full
 	entry      bool       // room for an entry in the journal is set aside: the session's entryBytes
 }
 
 // start latches the key and looks it up.
 func (w *writer) start(s *Session, hash uint64, key Key) {
-	w.session, w.hash, w.key, w.claimed = s, hash, key, false
+	w.session, w.hash, w.key, w.claimed, w.needful = s, hash, key, false, false
 	if w.table, w.bucket = s.latchExclusive(hash); w.bucket == nil {
 		return
 	}
@@ -135,6 +136,9 @@ func (w *writer) reserve(layout record.Layout, length int, m Metadata) (target r
 		at = w.session.log.AllocateReserved(layout.Size())
 	} else {
 		at = w.session.log.Allocate(layout.Size())
+		if at == 0 && w.needful {
+			at = w.session.log.AllocateReserved(layout.Size())
+		}
 	}
 	if at == 0 {
 		return target, 0, false
@@ -293,6 +297,7 @@ func (w *writer) remove() (status Status, retry bool) {
 		w.session.counters.deadBytes += uint64(w.record.Size())
 		w.record.SetTombstone(true)
 	} else {
+		w.needful = true
 		target, at, status, retry := w.allocate(0, 0, Metadata{})
 		if retry || status != Found {
 			return status, retry

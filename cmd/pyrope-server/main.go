@@ -76,11 +76,10 @@ func serve(flags *flags, notes []string, stdout, stderr io.Writer, signals <-cha
 	if !flags.Quiet {
 		fmt.Fprintf(stdout, "Pyrope %s, %s/%s, pid %d\n", programVersion(), runtime.GOOS, runtime.GOARCH, os.Getpid())
 	}
-	s, err := server.New(server.Options{Options: flags.Options, Log: log, LogLevel: level})
+	s, err := server.New(server.Options{Options: flags.Options, Log: log, LogLevel: level, OwnsProcess: true})
 	if err != nil {
 		return err
 	}
-	boundHeap(s.Options())
 	if err := s.Start(); err != nil {
 		if closing := s.Close(); closing != nil {
 			log.Error("cannot close the server", "cause", closing)

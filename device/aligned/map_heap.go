@@ -4,6 +4,9 @@ package aligned
 
 import "unsafe"
 
+// Lazy says that memory costs nothing before it is touched.
+const Lazy = false
+
 // mapMemory takes memory from the Go heap, which the race detector watches.
 func mapMemory(size int) ([]byte, error) {
 	alignment := pageBytes

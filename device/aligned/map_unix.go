@@ -11,6 +11,9 @@ import (
 
 const mapFlags = unix.MAP_ANON | unix.MAP_PRIVATE | unix.MAP_NORESERVE
 
+// Lazy says that memory costs nothing before it is touched.
+const Lazy = true
+
 // mapMemory maps one huge page more than asked for when the area is that large, and cuts off what
 // lies before the first huge page boundary and behind the end.
 func mapMemory(size int) ([]byte, error) {

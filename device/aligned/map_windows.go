@@ -9,6 +9,9 @@ import (
 	"golang.org/x/sys/windows"
 )
 
+// Lazy says that memory costs nothing before it is touched.
+const Lazy = false
+
 func mapMemory(size int) ([]byte, error) {
 	length := uintptr(RoundUp(size, pageBytes))
 	address, err := windows.VirtualAlloc(0, length, windows.MEM_RESERVE|windows.MEM_COMMIT, windows.PAGE_READWRITE)

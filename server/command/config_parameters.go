@@ -104,7 +104,6 @@ var ownParameters = []parameter{
 	{name: "max-databases", get: func(s *State) string { return strconv.Itoa(len(s.databases)) }},
 	{name: "maxclients", get: func(s *State) string { return strconv.Itoa(s.Server.MaxClients()) }, set: setMaxClients},
 	{name: "maxdisk", get: func(s *State) string { return strconv.FormatUint(s.Store.Info().MaxDeviceBytes, 10) }, set: setMaxDisk},
-	{name: "maxmemory", get: func(s *State) string { return strconv.FormatUint(uint64(s.Server.Options.Memory), 10) }},
 	{name: "network-connection-limit", get: func(s *State) string { return strconv.Itoa(s.Server.MaxClients()) }, set: setMaxClients},
 	{name: "notify-keyspace-events", get: func(s *State) string { return eventClass(s.eventClasses.Load()).String() }, set: setEvents},
 	{name: "password", get: func(s *State) string { return s.Server.Password() }, set: setPassword},
@@ -153,7 +152,7 @@ func setMaxDisk(s *State, value string) (func(), string) {
 	case size != 0 && size < page:
 		return nil, fmt.Sprintf("argument must be 0 or at least a page, %s", page)
 	}
-	return func() { s.Store.BoundDevice(uint64(size), s.Server.Options.Policy == config.AllKeysLRU) }, ""
+	return func() { s.Store.BoundDevice(uint64(size), s.Server.Current().Policy.Evicts()) }, ""
 }
 
 // integerBetween reads the value of a parameter that is an integer from least to most, or says what is wrong with it.

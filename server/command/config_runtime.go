@@ -56,6 +56,9 @@ func runtimeParameters() []parameter {
 		{name: "save", get: optionText("save"), check: checkSavePoints},
 		{name: "stop-writes-on-bgsave-error", get: optionText("stop-writes-on-bgsave-error"), check: checkSwitch},
 		{name: "keep-checkpoints", get: optionText("keep-checkpoints"), check: checkNumber("keep-checkpoints")},
+		{name: "maxmemory", check: checkMemory, get: func(s *State) string { return bytesText(s.Server.Current().Memory) }},
+		{name: "memory", check: checkMemory, get: optionText("memory")},
+		{name: "maxmemory-policy", check: checkPolicy, get: optionText("maxmemory-policy")},
 		{name: "protected-mode", get: optionText("protected-mode"), check: checkSwitch},
 		{name: "client-query-buffer-limit", check: checkSize("client-query-buffer-limit"),
 			get: func(s *State) string { return bytesText(s.Server.Current().QueryBufferLimit) }},
@@ -89,6 +92,22 @@ func checkClientAuth(value string) string {
 	var demand config.ClientAuth
 	if err := demand.UnmarshalText([]byte(value)); err != nil {
 		return oneOf("no", "yes", "optional")
+	}
+	return ""
+}
+
+// checkMemory checks the cap alone; whether it can be had the server knows.
+func checkMemory(value string) string {
+	if _, err := config.ParseSize(value); err != nil {
+		return "argument must be a memory value"
+	}
+	return ""
+}
+
+func checkPolicy(value string) string {
+	var policy config.Policy
+	if err := policy.UnmarshalText([]byte(value)); err != nil {
+		return oneOf("allkeys-lru", "allkeys-lfu", "allkeys-random", "noeviction")
 	}
 	return ""
 }

@@ -93,7 +93,7 @@ func TestConfigSet(t *testing.T) {
 		t.Error("a CONFIG SET that failed changed something")
 	}
 	// A fixed parameter may be set to what it is.
-	check("CONFIG SET appendonly no maxmemory 67108864 maxmemory-policy NOEVICTION", ok)
+	check("CONFIG SET appendonly no databases 16 storage-tier NO", ok)
 	check("CONFIG SET appendonly yes", failed("appendonly", immutable))
 	c.State.Server.LogLevel = nil
 	check("CONFIG SET loglevel debug", failed("loglevel", immutable))

@@ -35,6 +35,15 @@ func (s *State) usedMemory() memoryUse {
 	}
 }
 
+// RestOfProcess is what the process takes beside the log's pages.
+func (s *State) RestOfProcess() uint64 {
+	if resident := residentBytes(); resident != 0 {
+		return resident - min(resident, s.Store.Info().ResidentBytes)
+	}
+	use := s.usedMemory()
+	return use.index + use.heap + use.runtime
+}
+
 // infoMemory writes where memory goes and what it is bounded by.
 func infoMemory(s *State, w *infoWriter) {
 	use := s.usedMemory()
@@ -44,7 +53,7 @@ func infoMemory(s *State, w *infoWriter) {
 		resident = used + use.runtime
 	}
 	peak := max(s.Server.rates().peakMemoryBytes, used)
-	options := &s.Server.Options
+	options := s.Server.Current()
 	w.bytes("used_memory", used)
 	w.bytes("used_memory_rss", resident)
 	w.bytes("used_memory_peak", peak)

@@ -40,15 +40,21 @@ func (s Switch) IsOn() bool { return s == On }
 // Policy is what a full memory does when there is no storage tier.
 type Policy string
 
-// The policies that exist.
+// The policies that exist, by Redis's names. The log knows one order, that of writing: of all keys those written longest
+// ago go first, whichever of the allkeys policies is named.
 const (
-	NoEviction Policy = "noeviction"  // writes are refused with -OOM
-	AllKeysLRU Policy = "allkeys-lru" // the oldest page of the log is dropped
+	NoEviction    Policy = "noeviction"  // writes are refused with -OOM
+	AllKeysLRU    Policy = "allkeys-lru" // the oldest page of the log is dropped
+	AllKeysLFU    Policy = "allkeys-lfu"
+	AllKeysRandom Policy = "allkeys-random"
 )
+
+// Evicts says whether live records are dropped to make room.
+func (p Policy) Evicts() bool { return p == AllKeysLRU || p == AllKeysLFU || p == AllKeysRandom }
 
 // UnmarshalText reads a policy in any case.
 func (p *Policy) UnmarshalText(text []byte) error {
-	return choose(p, "policy", text, NoEviction, AllKeysLRU)
+	return choose(p, "policy", text, NoEviction, AllKeysLRU, AllKeysLFU, AllKeysRandom)
 }
 
 // CommitFrequency is how often the append-only file is made durable: milliseconds, 0 for before each reply, -1 for on

@@ -77,9 +77,9 @@ type Options struct {
 	// CertRefresh is how often in seconds the files are looked at for changes; a given 0 is never. Not given is 10.
 	CertRefresh Number `name:"cert-refresh-freq" min:"0" max:"2147483647" group:"TLS" help:"Seconds between looks whether a file has changed, 0 for never (10)."`
 
-	// Memory is the part of the log kept in memory, rounded down to a multiple of Page, at least
-	// three pages. 0 is 16g, or 70% of the machine's memory if that is less.
-	Memory Size `name:"memory" short:"m" aliases:"maxmemory" group:"Memory" help:"Log kept in memory, e.g. 64m, 16g (16g, at most 70% of the machine)."`
+	// Memory bounds everything: log, index, buffers of connections and of the append-only file, the Go heap; at least three
+	// of Page. The log has what the rest leaves, and never less than three pages. 0 is 16g, or 70% of the machine's memory if that is less.
+	Memory Size `name:"memory" short:"m" aliases:"maxmemory" group:"Memory" help:"Memory of the whole server, e.g. 64m, 16g (16g, at most 70% of the machine)."`
 	// Page is the size of a log page, a power of two from 4k to 128m. 0 is 16m, or less so that
 	// Memory holds 16 of them.
 	Page Size `name:"page" short:"p" group:"Memory" help:"Log page, a power of two from 4k to 128m (16m, less when --memory is small)."`
@@ -93,7 +93,7 @@ type Options struct {
 	// CopyReads copies what was read from the device to the tail of the log. Default is off.
 	CopyReads Switch `name:"copy-reads-to-tail" group:"Memory" help:"Copy what was read from the device to memory (no)."`
 	// Policy decides what a full memory does when there is no storage tier. Default is noeviction.
-	Policy Policy `name:"maxmemory-policy" group:"Memory" help:"Full memory without a storage tier, or a full maxdisk: noeviction or allkeys-lru (noeviction)."`
+	Policy Policy `name:"maxmemory-policy" group:"Memory" help:"Full memory without a storage tier, or a full maxdisk: noeviction, or allkeys-lru, -lfu or -random (noeviction)."`
 	// MaxDatabases is the number of logical databases, 1 to 256. 0 is 16.
 	MaxDatabases int `name:"max-databases" min:"1" max:"256" aliases:"databases" group:"Memory" help:"Logical databases, 1 to 256 (16)."`
 

@@ -65,10 +65,6 @@ func (o Options) withDefaults(machine Size) (Options, []string) {
 			note("--page is %s instead of %s, to fit --memory %s", o.Page, defaultPage, o.Memory)
 		}
 	}
-	if excess := o.Memory % o.Page; excess != 0 && o.Memory >= minPagesMemory*o.Page {
-		note("--memory %s is rounded down to %s, a multiple of --page %s", o.Memory, o.Memory-excess, o.Page)
-		o.Memory -= excess
-	}
 	o.IndexMax = roundIndex(o.IndexMax, "--index-max-size", note)
 	o.Index = roundIndex(o.Index, "--index", note)
 	if o.Index == 0 {
@@ -77,7 +73,7 @@ func (o Options) withDefaults(machine Size) (Options, []string) {
 			o.Index = min(defaultIndex, o.IndexMax)
 		}
 	}
-	if o.StorageTier.IsOn() && o.Policy == AllKeysLRU {
+	if o.StorageTier.IsOn() && o.Policy.Evicts() {
 		note("--maxmemory-policy %s is ignored: with --storage-tier cold records go to the device", o.Policy)
 	}
 	if o.HTTPBind != "" && !o.HTTPPort.Given {

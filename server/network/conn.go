@@ -40,6 +40,7 @@ type Conn struct {
 	closeAfterReply bool
 	endOfInput      bool   // nothing more is read: the peer has sent its last byte, or the server closes
 	sent            int    // how much of Out the kernel has taken
+	held            int    // what noteHeld has published
 	fullAt          int    // the length of Out at which OutputFull says stop
 	input           []byte // an incomplete request, or what was left unserved because of N7
 
@@ -159,7 +160,20 @@ func (c *Conn) flush(r *runner) (alive bool) {
 	if int64(unsent) != c.outputBytes.Load() {
 		c.outputBytes.Store(int64(unsent))
 	}
+	c.noteHeld()
 	return c.OutputHardBytes == 0 || unsent <= c.OutputHardBytes
+}
+
+// noteHeld publishes the size of the buffers the connection holds.
+func (c *Conn) noteHeld() {
+	held := cap(c.input)
+	if c.unsentBytes() > 0 {
+		held += cap(c.Out)
+	}
+	if held != c.held {
+		c.server.held.Add(int64(held - c.held))
+		c.held = held
+	}
 }
 
 // noteInput publishes the size of the kept input.
@@ -167,6 +181,7 @@ func (c *Conn) noteInput() {
 	if int64(cap(c.input)) != c.inputCapacity.Load() || int64(len(c.input)) != c.inputBytes.Load() {
 		c.inputBytes.Store(int64(len(c.input)))
 		c.inputCapacity.Store(int64(cap(c.input)))
+		c.noteHeld()
 	}
 }
 

@@ -32,6 +32,7 @@ type Server struct {
 
 	inputHardBytes atomic.Int64
 	keepAlive      atomic.Int64 // nanoseconds
+	held           atomic.Int64 // see HeldBytes
 
 	lastID      atomic.Uint64
 	connections atomic.Int64
@@ -104,6 +105,10 @@ func (s *Server) SetKeepAlive(idle time.Duration) error {
 	}
 	return errors.Join(problems...)
 }
+
+// HeldBytes is the size of the buffers that all connections hold: for input that waits for its rest and output that waits for its
+// peer. Any goroutine.
+func (s *Server) HeldBytes() int64 { return s.held.Load() }
 
 // NextID returns the number of a new connection; for NewInMemory.
 func (s *Server) NextID() uint64 { return s.lastID.Add(1) }
@@ -302,6 +307,7 @@ func (s *Server) closeConn(c *Conn) {
 	c.closeSocket()
 	c.mu.Unlock()
 	c.input, c.Out = nil, nil
+	c.noteHeld()
 	s.connections.Add(-1)
 	s.handler.Closed(c)
 }
