@@ -342,3 +342,38 @@ func TestNoCheckpointsOfVolatileDevices(t *testing.T) {
 	refusedStart(t, config.Options{CheckpointDir: t.TempDir(), StorageTier: config.On, DeviceType: device.LocalMemory, SavePoints: "1 1"},
 		"--save 1 1 does not go with --device-type LocalMemory")
 }
+
+// TestSegmentsComeBackByThemselves drops what the last checkpoint needs of the device: the server takes another one, unasked, and the
+// segments go.
+func TestSegmentsComeBackByThemselves(t *testing.T) {
+	options := config.Options{CheckpointDir: t.TempDir(), LogDir: t.TempDir(), StorageTier: config.On, Page: 64 << 10, Memory: 1 << 20, Segment: 1 << 20}
+	d := openServer(t, options)
+	value := strings.Repeat("x", 10_000)
+	for i := range 500 {
+		d.do("SET", fmt.Sprint("key", i), value)
+	}
+	d.expect("SAVE", "+OK")
+	first := filepath.Join(options.LogDir, "hlog.0")
+	d.expect("FLUSHALL", "+OK")
+	d.expect("SET a 1", "+OK")
+	if _, err := os.Stat(first); err != nil {
+		t.Errorf("the checkpoint needs %s: %v", first, err)
+	}
+	if err := d.Start(); err != nil {
+		t.Fatal(err)
+	}
+	d.awaitInfo("rdb_saves", "2")
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		if _, err := os.Stat(first); os.IsNotExist(err) {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%s is still there", first)
+		}
+		d.do("SET", "key", value) // the pager has turns to take
+	}
+	d.Close()
+	d = openServer(t, options)
+	d.expect("MGET a key1", "*2\r\n$1\r\n1\r\n$-1")
+	d.Close()
+}

@@ -21,6 +21,9 @@ var (
 	ErrNoCheckpoint = errors.New("tsavorite: there is no checkpoint")
 )
 
+// CheckpointsDirectory is the directory of the checkpoints, within the one that options name.
+const CheckpointsDirectory = checkpoint.DirectoryName
+
 // CheckpointOptions says where a checkpoint goes.
 type CheckpointOptions struct {
 	// Directory holds the checkpoints, in a directory of its own below.

@@ -1,7 +1,8 @@
-// Command pyrope-check verifies what a server has left in a directory while no server uses it: the append-only file. It
-// changes nothing unless it is told to repair.
+// Command pyrope-check verifies what a server has left in a directory while no server uses it: the checkpoints and the
+// append-only file. It changes nothing unless it is told to repair.
 //
-//	pyrope-check /data                 verify the append-only file in /data/aof
+//	pyrope-check /data                 verify the checkpoints in /data/checkpoints and the append-only file in /data/aof
+//	pyrope-check --logdir /log /data   verify what the checkpoints need of the log's segments in /log too
 //	pyrope-check --entries /data       print its entries too: address, effect, database's namespace, key, sizes
 //	pyrope-check --repair /data        cut off what a crash left behind its last whole block, as a start would
 //
@@ -19,7 +20,11 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+	"github.com/pyropedb/pyrope/device"
+	"github.com/pyropedb/pyrope/device/file"
 	"github.com/pyropedb/pyrope/server/aof"
+	"github.com/pyropedb/pyrope/server/command"
+	"github.com/pyropedb/pyrope/server/config"
 	"github.com/pyropedb/pyrope/tsavorite"
 	"github.com/pyropedb/pyrope/tsavorite/log"
 )
@@ -33,9 +38,11 @@ const (
 
 // flags are the command line.
 type flags struct {
-	Directory string `arg:"" help:"Directory of the server's data (its --checkpointdir)."`
-	Entries   bool   `help:"Print every entry."`
-	Repair    bool   `help:"Cut off a torn tail."`
+	Directory string      `arg:"" help:"Directory of the server's data (its --checkpointdir)."`
+	LogDir    string      `name:"logdir" help:"Directory of the log's segments, to verify what lies there too."`
+	Segment   config.Size `default:"1g" help:"Size of these segments (1g)."`
+	Entries   bool        `help:"Print every entry."`
+	Repair    bool        `help:"Cut off a torn tail of the append-only file."`
 }
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -52,14 +59,81 @@ func run(arguments []string, stdout, stderr io.Writer) int {
 	if done {
 		return sound
 	}
+	if err == nil && given.LogDir != "" {
+		_, err = os.Stat(given.LogDir)
+	}
+	hasFile, hasCheckpoints := false, false
 	if err == nil {
-		_, err = os.Stat(filepath.Join(given.Directory, aof.DirectoryName))
+		hasFile, err = exists(filepath.Join(given.Directory, aof.DirectoryName))
+		if err == nil {
+			hasCheckpoints, err = exists(filepath.Join(given.Directory, tsavorite.CheckpointsDirectory))
+		}
+	}
+	if err == nil && !hasFile && !hasCheckpoints {
+		err = fmt.Errorf("there are neither checkpoints nor an append-only file in %s", given.Directory)
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, "pyrope-check:", err)
 		return usage
 	}
-	return check(given, stdout, stderr)
+	code := sound
+	if hasCheckpoints {
+		code = checkpoints(given, stdout, stderr)
+	}
+	if hasFile && code != usage {
+		code = max(code, check(given, stdout, stderr))
+	}
+	return code
+}
+
+// exists tells whether there is a file or a directory.
+func exists(path string) (bool, error) {
+	_, err := os.Stat(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// checkpoints verifies the checkpoints.
+func checkpoints(given flags, stdout, stderr io.Writer) int {
+	var pages device.Device
+	if given.LogDir != "" {
+		var err error
+		if pages, err = file.Open(device.Options{Directory: given.LogDir, SegmentSizeBytes: uint64(given.Segment)}); err != nil {
+			fmt.Fprintln(stderr, "pyrope-check:", err)
+			return usage
+		}
+		defer pages.Close()
+	}
+	code := sound
+	err := tsavorite.CheckCheckpoints(given.Directory, pages, func(info tsavorite.CheckpointInfo, problem error) {
+		if problem != nil {
+			fmt.Fprintf(stdout, "checkpoint %d: DAMAGED: %v\n", info.Number, problem)
+			code = damaged
+			return
+		}
+		where := "its own files"
+		if !info.Snapshot {
+			where = "the log's segments, which are not looked at without --logdir"
+			if pages != nil {
+				where = "the log's segments"
+			}
+		}
+		fmt.Fprintf(stdout, "checkpoint %d: of %s, %d bytes, version %d, log addresses %d to %d in %s\n", info.Number,
+			info.Created.Format(time.RFC3339), info.Bytes, info.Version, info.BeginAddress, info.TailAddress, where)
+		if position, ok, err := command.SavedPosition(info.Metadata); err != nil {
+			fmt.Fprintf(stdout, "checkpoint %d: DAMAGED: %v\n", info.Number, err)
+			code = damaged
+		} else if ok {
+			fmt.Fprintf(stdout, "checkpoint %d: the append-only file goes on at address %d\n", info.Number, position)
+		}
+	})
+	if err != nil {
+		fmt.Fprintln(stderr, "pyrope-check:", err)
+		return usage
+	}
+	return code
 }
 
 // check verifies the append-only file.

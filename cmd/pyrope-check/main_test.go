@@ -14,7 +14,13 @@ import (
 // serve runs a server over a directory that carries out a few commands, and closes it.
 func serve(t *testing.T, directory string, commands ...string) {
 	t.Helper()
-	s, err := server.New(server.Options{Options: config.Options{AppendOnly: config.On, CheckpointDir: directory, CommitFrequency: config.CommitAlways}})
+	serveOptions(t, config.Options{AppendOnly: config.On, CheckpointDir: directory, CommitFrequency: config.CommitAlways}, commands...)
+}
+
+// serveOptions is serve with any options.
+func serveOptions(t *testing.T, options config.Options, commands ...string) {
+	t.Helper()
+	s, err := server.New(server.Options{Options: options})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +59,8 @@ func TestCheck(t *testing.T) {
 	directory := t.TempDir()
 	expect(t, "", 2, "pyrope-check:")
 	expect(t, "--frobnicate "+directory, 2, "unknown flag")
-	expect(t, directory, 2, "no such file")
+	expect(t, directory, 2, "neither checkpoints nor an append-only file")
+	expect(t, "--logdir /nowhere "+directory, 2, "no such file")
 	expect(t, "--help", 0, "--repair")
 	serve(t, directory, "SET a 1", "SETBIT a 0 1", "EXPIRE a 1000", "DEL a", "MSET x 1 y 2", "SWAPDB 0 1")
 	expect(t, directory, 0, "entries")
@@ -90,5 +97,49 @@ func TestCheck(t *testing.T) {
 	after, _ := os.ReadFile(name)
 	if string(after) != string(whole) {
 		t.Error("--repair changes a damaged file")
+	}
+}
+
+// TestCheckCheckpoints damages every file of a checkpoint, of a store in memory and of one with segments.
+func TestCheckCheckpoints(t *testing.T) {
+	for _, tier := range []config.Switch{config.Off, config.On} {
+		directory, logs := t.TempDir(), t.TempDir()
+		options := config.Options{CheckpointDir: directory, StorageTier: tier, KeepCheckpoints: 2, Segment: 16 << 20, AppendOnly: tier}
+		arguments, where := directory, "in its own files"
+		if tier.IsOn() {
+			options.LogDir = logs
+			arguments, where = "--segment 16m --logdir "+logs+" "+directory, "in the log's segments\n"
+		}
+		serveOptions(t, options, "SET a 1", "SAVE", "SET b 2", "SAVE")
+		expect(t, directory, 0, "checkpoint 1: of 20", "checkpoint 2: of 20")
+		expect(t, arguments, 0, where)
+		files, err := filepath.Glob(filepath.Join(directory, "checkpoints", "2", "*"))
+		if err != nil || len(files) != 3 {
+			t.Fatalf("files %q, %v", files, err)
+		}
+		if tier.IsOn() {
+			expect(t, arguments, 0, "the append-only file goes on at address ")
+			files = append(files, filepath.Join(logs, "hlog.0"))
+		}
+		for _, path := range files {
+			whole, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			bad := append([]byte{}, whole...)
+			at := len(bad) / 2
+			if path == filepath.Join(logs, "hlog.0") {
+				at = 100 // the first record
+			}
+			bad[at]++
+			if err := os.WriteFile(path, bad, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			expect(t, arguments, 1, "checkpoint 2: DAMAGED", "offset")
+			if err := os.WriteFile(path, whole, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		expect(t, arguments, 0)
 	}
 }

@@ -12,11 +12,14 @@ import (
 	"time"
 )
 
+// DirectoryName is the directory of the checkpoints, within the one that is named.
+const DirectoryName = "checkpoints"
+
 const (
-	formatVersion  = 1
-	manifestName   = "manifest"
-	temporaryName  = "manifest.tmp"
-	directoryName  = "checkpoints"
+	formatVersion = 1
+	manifestName  = "manifest"
+	temporaryName = "manifest.tmp"
+
 	maxManifest    = 1 << 30
 	trailerPattern = "\ncrc32c %08x\n"
 	trailerBytes   = len("\ncrc32c 00000000\n")
@@ -46,7 +49,7 @@ type Manifest struct {
 }
 
 // root is the directory that holds the checkpoints.
-func root(directory string) string { return filepath.Join(directory, directoryName) }
+func root(directory string) string { return filepath.Join(directory, DirectoryName) }
 
 // Path is where checkpoint number n of a directory lies.
 func Path(directory string, n uint64) string {
