@@ -28,7 +28,7 @@ STATICCHECK := bin/tools/staticcheck-$(STATICCHECK_VERSION)
 
 PLATFORMS := linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 
-.PHONY: help build run test check race invariants lint fuzz docs differential bench bench-compare bench-devices bench-ladder soak cross clean
+.PHONY: help build run test check race invariants lint fuzz docs differential bench bench-compare bench-devices bench-ladder soak soak-ttl cross clean
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -88,6 +88,9 @@ bench-ladder: build ## The same reads by fio, the device, the engine and the ser
 
 soak: ## Random operations on failing devices for SOAK (1h), then under the race detector for RACE_SOAK (10m)
 	@benchmark/scripts/soak.sh
+
+soak-ttl: build ## Short-lived keys for DURATION (1h): what the files and the memory do, as a table and a plot
+	@benchmark/scripts/soak-ttl.sh
 
 cross: ## Compile everything, tests too, for the other platforms
 	@for platform in $(PLATFORMS); do \

@@ -32,10 +32,11 @@ type Files struct {
 	shift     uint // log2 of the segment size
 	flags     int  // how files are opened, without O_CREATE
 
-	mutex  sync.RWMutex
-	begin  uint64           // guarded by mutex; addresses below are truncated; only grows
-	table  map[uint64]*File // guarded by mutex; by segment index; nil once closed
-	failed error            // guarded by syncMutex; a failed sync is never forgotten
+	mutex   sync.RWMutex
+	begin   uint64           // guarded by mutex; addresses below are truncated; only grows
+	punched uint64           // guarded by mutex; blocks below are given back
+	table   map[uint64]*File // guarded by mutex; by segment index; nil once closed
+	failed  error            // guarded by syncMutex; a failed sync is never forgotten
 
 	syncMutex      sync.Mutex  // one Sync at a time, so that none returns before another's work is done
 	directoryDirty atomic.Bool // a file was made since the directory was synced
@@ -248,8 +249,28 @@ func (f *Files) Truncate(begin uint64) error {
 		}
 		file.Release()
 	}
+	f.punch()
 	return errors.Join(failures...)
 }
+
+// punch gives back the blocks of the first segment that lie below begin, where the system can. Who reads there took a reference
+// before begin rose (D6): with one in the way it is left to the next truncation. A failure leaves the blocks allocated, no more.
+func (f *Files) punch() {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	file := f.table[f.begin>>f.shift]
+	if file == nil || file.handle == nil || file.references.Load() != 1 {
+		return
+	}
+	start := f.begin >> f.shift << f.shift
+	from := max(f.punched, start)
+	if until := f.begin &^ (punchBytes - 1); until > from && punchHole(file.descriptor, int64(from-start), int64(until-from)) == nil {
+		f.punched = until
+	}
+}
+
+// punchBytes is the granularity at which blocks are given back, a multiple of what file systems use.
+const punchBytes = 64 << 10
 
 // drop takes the segments wholly below begin out of the table, with the table's references.
 func (f *Files) drop(begin uint64) ([]*File, error) {
