@@ -9,7 +9,11 @@ type attention struct{ bits atomic.Uint32 }
 // attentionCause is a reason for it, a bit each.
 type attentionCause uint32
 
-const watchEvents attentionCause = 1 << iota // notify-keyspace-events: each key that changes is told
+const (
+	watchEvents   attentionCause = 1 << iota // notify-keyspace-events: each key that changes is told
+	watchPause                               // CLIENT PAUSE: commands wait
+	watchCommands                            // MONITOR: each command is told
+)
 
 func (a *attention) any() bool { return a.bits.Load() != 0 }
 

@@ -28,6 +28,7 @@ type Client struct {
 
 	reads         *parkedReads // the owner's: what the client waits for while it is parked
 	restricted    bool         // the owner's: not every command may be carried out at once, see restrict
+	replies       replyMode    // the owner's
 	subscriptions [pubsub.SpaceCount]subscriptions
 
 	database    atomic.Int32
@@ -36,6 +37,7 @@ type Client struct {
 	lastCommand atomic.Pointer[Command]
 	noEvict     atomic.Bool  // CLIENT NO-EVICT
 	noTouch     atomic.Bool  // CLIENT NO-TOUCH
+	monitors    atomic.Bool  // MONITOR
 	waited      atomic.Int64 // when the last command that waited ended, in Unix nanoseconds; waitsNow during one
 
 	crowdedSince atomic.Int64 // since when more than the soft bound waits for a listener, see monotonic; 0 for not
@@ -71,7 +73,7 @@ func (c *Client) SetProtocol(version resp.Version) {
 // restrict finds out whether each command has to be looked at before it is carried out, so that runs of plain
 // ones are not gathered. It follows every change of what it looks at.
 func (c *Client) restrict() {
-	c.restricted = c.NeedsAuth || c.IsListener() && c.Protocol() == resp.RESP2
+	c.restricted = c.NeedsAuth || c.replies != replyAlways || c.monitors.Load() || c.IsListener() && c.Protocol() == resp.RESP2
 }
 
 // Commands is the number of commands executed for the connection. Any goroutine.
@@ -171,5 +173,8 @@ func (c *Client) reset(needsAuth bool) {
 	c.setName("")
 	c.noEvict.Store(false)
 	c.noTouch.Store(false)
+	if c.replies == replyNever {
+		c.replies = replyAlways
+	}
 	c.SetAuthenticated(!needsAuth)
 }

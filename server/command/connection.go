@@ -72,7 +72,7 @@ func quit(c *Context) {
 
 // reset is RESET.
 func reset(c *Context) {
-	c.State.unsubscribeAll(c.Client)
+	c.State.Disconnect(c.Client)
 	c.Client.reset(c.State.Server.Password() != "")
 	c.simple("RESET")
 }

@@ -1,8 +1,8 @@
 package command
 
 import (
-	"fmt"
 	"slices"
+	"time"
 
 	"github.com/pyropedb/pyrope/server/resp"
 )
@@ -80,8 +80,21 @@ func (c *Context) end() {
 // the next command.
 const keepArguments = 4096
 
-// execute carries out the command in c.Args.
+// execute carries out the command in c.Args, and puts what it pushed to its own client before its reply.
 func (c *Context) execute() {
+	mark := len(c.Out)
+	if c.Client.replies == replyAlways {
+		c.executeLoud()
+	} else {
+		c.executeMuted()
+	}
+	if len(c.ownPushes) > 0 {
+		c.insertOwnPushes(mark)
+	}
+}
+
+// executeLoud carries out the command in c.Args with its reply.
+func (c *Context) executeLoud() {
 	client := c.Client
 	d := c.find()
 	if d == nil {
@@ -96,9 +109,11 @@ func (c *Context) execute() {
 		c.reject(d, errNoAuth)
 		return
 	}
-	if client.restricted && !client.mayCall(d) {
-		c.reject(d, fmt.Sprintf(errListening, d.fullName))
-		return
+	if client.restricted {
+		if problem := client.problemWith(d); problem != "" {
+			c.reject(d, problem)
+			return
+		}
 	}
 	if d.Flags&Loading == 0 && d != pingCommand && c.State.Loading.Load() != 0 {
 		c.reject(d, errLoading)
@@ -106,6 +121,11 @@ func (c *Context) execute() {
 	}
 	if (d.Flags&Write != 0 || d == pingCommand) && c.State.Server.unsaved.Load() {
 		c.reject(d, errUnsaved)
+		return
+	}
+	watched := c.State.attention.any()
+	if watched && c.State.attention.has(watchPause) && !c.awaitPause(d) {
+		client.Closing = true
 		return
 	}
 	client.noteCommand(d)
@@ -119,12 +139,12 @@ func (c *Context) execute() {
 	if c.given.keyspace != nil {
 		c.passDeadline()
 	}
-	if len(c.ownPushes) > 0 {
-		c.insertOwnPushes(mark)
-	}
 	if len(c.Out) > mark && c.Out[mark] == '-' {
 		c.Stats.Commands[d.index].Failed.add(1)
 		c.Stats.ErrorReplies.add(1)
+	}
+	if watched && c.State.attention.has(watchCommands) {
+		c.showCommand(d, time.Now())
 	}
 }
 

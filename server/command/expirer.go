@@ -60,7 +60,7 @@ func (e *Expirer) Run(stop <-chan struct{}) {
 		case <-stop:
 			return
 		case now := <-ticker.C:
-			if !e.state.expiry.disabled.Load() {
+			if !e.state.expiry.disabled.Load() && !e.state.attention.has(watchPause) {
 				e.Step(now)
 			}
 		}

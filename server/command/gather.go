@@ -182,8 +182,12 @@ func (c *Context) gatherGets(input []byte) (consumed int) {
 	c.Client.noteCommand(getCommand)
 	first := g.keys[0].Bytes
 	done := g.read(c.ReplyLimit)
-	if took, slow := c.charge(getCommand, uint64(done)); slow {
-		c.noteSlow(getCommand, took, runArguments(done, []byte("GET"), first))
+	calls := done
+	if c.parked {
+		calls -= len(c.Client.reads.keys) // which Deliver charges
+	}
+	if took, slow := c.charge(getCommand, uint64(calls)); slow && calls > 0 {
+		c.noteSlow(getCommand, took, runArguments(calls, []byte("GET"), first))
 	}
 	if done < asked { // what follows is served when the replies so far are sent
 		consumed = 0

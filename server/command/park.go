@@ -33,6 +33,7 @@ type parkedReads struct {
 	keys   []tsavorite.Key
 	bytes  []byte // of the keys
 	large  int    // index of a key with a large string, as in valueReader
+	began  int64  // when they were parked, see monotonic
 }
 
 // NewParker returns a Parker with an engine session of its own. The store must have a device.
@@ -73,7 +74,7 @@ func (p *Parker) park(client *Client, keys []tsavorite.Key) bool {
 		reads = &parkedReads{}
 		reads.batch.Owner = reads
 	}
-	reads.client, client.reads, reads.large = client, reads, -1
+	reads.client, client.reads, reads.large, reads.began = client, reads, -1, monotonic()
 	size := 0
 	for _, key := range keys {
 		size += len(key.Bytes)
@@ -141,6 +142,12 @@ func (p *Parker) Deliver(client *Client, out []byte) (replies []byte, how Delive
 	c.enter()
 	done := c.Session.DeliverBatch(&reads.batch, &p.reader)
 	c.leave()
+	if done {
+		c.meter.began = reads.began
+		if took, slow := c.charge(getCommand, uint64(len(reads.keys))); slow {
+			c.noteSlow(getCommand, took, runArguments(len(reads.keys), []byte("GET"), reads.keys[0].Bytes))
+		}
+	}
 	replies = c.Out
 	c.Client, c.Out = nil, nil
 	c.countReads(&p.reader)

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -24,17 +25,20 @@ func (c *Client) IsListener() bool {
 	return false
 }
 
-// mayCall tells whether a client in RESP2 that is subscribed may call a command: in RESP2 nothing tells a message from
-// a reply, so that only few are allowed.
-func (c *Client) mayCall(d *Command) bool {
+// problemWith is the error for a command that a restricted client may not call, or empty. In RESP2 nothing tells a message
+// from a reply, so that a subscribed client may call few; and who monitors is what Redis calls a replica.
+func (c *Client) problemWith(d *Command) string {
+	if c.monitors.Load() && (d.Flags&ReadOnly != 0 || replicated(d)) {
+		return errMonitorKeyspace
+	}
 	if !c.IsListener() || c.Protocol() != resp.RESP2 {
-		return true
+		return ""
 	}
 	switch d.Name {
 	case "subscribe", "unsubscribe", "psubscribe", "punsubscribe", "ssubscribe", "sunsubscribe", "ping", "quit", "reset":
-		return true
+		return ""
 	}
-	return false
+	return fmt.Sprintf(errListening, d.fullName)
 }
 
 // message is something published. It is encoded once for all subscribers with the same protocol.
@@ -114,8 +118,11 @@ func (c *Client) push(s *State, data []byte) {
 	}
 }
 
-// Disconnect takes a connection that is gone off what it is subscribed to.
-func (s *State) Disconnect(client *Client) { s.unsubscribeAll(client) }
+// Disconnect takes a connection that is gone off what it listens to.
+func (s *State) Disconnect(client *Client) {
+	s.unsubscribeAll(client)
+	s.stopMonitoring(client)
+}
 
 // unsubscribeAll takes a client off all it is subscribed to, without replies.
 func (s *State) unsubscribeAll(client *Client) {

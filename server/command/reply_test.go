@@ -43,7 +43,7 @@ func TestEveryCallHasItsReply(t *testing.T) {
 				if strings.ContainsAny(string(reply.Text), "\r\n") && reply.IsError() {
 					t.Errorf("%q: the error has a line end: %q", words, reply.Text)
 				}
-				if d.Name == "quit" {
+				if d.Name == "quit" || d.Name == "monitor" { // which has more to say of a PING
 					continue
 				}
 				pong, err := handler.Do("PING")

@@ -33,6 +33,8 @@ type State struct {
 	eventClasses  atomic.Uint32 // eventClass: notify-keyspace-events
 	expiry        expiry
 	latency       latencyMonitor
+	pause         pause
+	monitors      monitors
 	groups        groupWrites
 	databases     []Database
 	nextNamespace atomic.Uint32
