@@ -26,6 +26,9 @@ func (s *Server) newAppendOnly() *aof.File {
 	})
 }
 
+// progressInterval is the time between two lines about a checkpoint that is loaded.
+const progressInterval = 5 * time.Second
+
 // openStore opens the store: the one that the checkpoint holds, if there is one, else an empty one.
 func (s *Server) openStore(journal tsavorite.Journal) (err error) {
 	o := s.options
@@ -54,7 +57,13 @@ func (s *Server) openStore(journal tsavorite.Journal) (err error) {
 	}
 	begun := time.Now()
 	s.log.Info("loading a checkpoint", "number", s.found.Number, "created", s.found.Created.Format(time.RFC3339), "directory", o.CheckpointDir)
-	s.store, s.found, err = tsavorite.Recover(options, tsavorite.RecoverOptions{Directory: o.CheckpointDir})
+	told := begun
+	s.store, s.found, err = tsavorite.Recover(options, tsavorite.RecoverOptions{Directory: o.CheckpointDir, Progress: func(done, total uint64) {
+		if time.Since(told) > progressInterval {
+			told = time.Now()
+			s.log.Info("loading the checkpoint", "bytes", done, "of", total)
+		}
+	}})
 	if err != nil {
 		return fmt.Errorf("cannot load the checkpoint in %s, and nothing was changed: %w", o.CheckpointDir, err)
 	}
