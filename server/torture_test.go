@@ -291,11 +291,15 @@ func withoutGreetings(replies []byte) (rest []byte) {
 
 // TestClientsVanish leaves connections in the middle of requests and of replies.
 func TestClientsVanish(t *testing.T) {
+	longest := 60 // pipelines, in pairs of commands
+	if testing.Short() {
+		longest = 15
+	}
 	inSiege(t, func(t *testing.T, s *server.Server, seed uint64) {
 		together(8, seed, func(_ int, random *rand.Rand) {
 			for range 20 {
 				var request []byte
-				for range random.IntN(60) {
+				for range random.IntN(longest) {
 					key := fmt.Sprintf("big:%d", random.IntN(20))
 					request = servertest.AppendCommand(request, "SET", key, strings.Repeat("v", random.IntN(3000)))
 					request = servertest.AppendCommand(request, "MGET", key, "big:1", "big:2", "big:3")

@@ -57,6 +57,7 @@ func (l *Log) Bytes(from, until record.Address) []byte {
 func (l *Log) Hold() record.Address {
 	l.holdMu.Lock()
 	defer l.holdMu.Unlock()
+	l.hold.Store(0) // first: the pager drops nothing on account of a begin that moves while it is loaded here
 	begin := l.begin.Load()
 	l.hold.Store(begin &^ l.pageMask)
 	return record.Address(begin)
@@ -108,6 +109,8 @@ func (l *Log) AwaitFlushed(until record.Address) error {
 	l.signal()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.awaiting++
+	defer func() { l.awaiting-- }()
 	for l.flushedUntil.Load() < uint64(until) {
 		if l.err != nil {
 			return l.err

@@ -117,7 +117,8 @@ type Log struct {
 	gone chan struct{} // closed when the pager has ended
 
 	mu          sync.Mutex
-	room        *sync.Cond // limit rose, or err or closed changed
+	room        *sync.Cond // limit rose, or err or closed changed, or flushed-until rose while somebody awaits that
+	awaiting    int        // callers of AwaitFlushed; guarded by mu
 	err         error      // last flush error, nil again after a success; guarded by mu
 	truncateErr error      // the same of the device's truncation; guarded by mu
 	shut        bool       // guarded by mu

@@ -105,11 +105,14 @@ func (l *Log) flushPage() bool {
 	return l.advanceFlushed(from + l.pageBytes)
 }
 
-// advanceFlushed raises flushed-until and tells those who wait for it.
+// advanceFlushed raises flushed-until and tells those who wait for it. Writers who wait for room are left asleep if
+// nobody does: they may be many, and a flush by itself makes none.
 func (l *Log) advanceFlushed(to uint64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.room.Broadcast()
+	if l.awaiting > 0 {
+		l.room.Broadcast()
+	}
 	return advance(&l.flushedUntil, to)
 }
 
