@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/pyropedb/pyrope/server/command"
 	"github.com/pyropedb/pyrope/server/config"
@@ -244,7 +245,10 @@ func (w *worker) noteWrites(c *network.Conn, client *command.Client) {
 
 // Release is part of network.Committer.
 func (w *worker) Release(position uint64) bool {
-	return w.handler.state.AppendOnly.WaitCommit(position) == nil
+	begin := time.Now()
+	err := w.handler.state.AppendOnly.WaitCommit(position)
+	w.handler.state.NoteLatency(command.CauseCommit, time.Since(begin))
+	return err == nil
 }
 
 // refuse closes a connection that cannot be served, with the reason if there is one.

@@ -32,10 +32,6 @@ const (
 	CauseExpiry = "expire-cycle"
 	// CauseCommit is a reply that waited for the append-only file.
 	CauseCommit = "aof-fsync-always"
-	// CauseCheckpoint is a moment in which a checkpoint held commands up.
-	CauseCheckpoint = "checkpoint"
-	// CauseCompaction is a step of the compaction of the log.
-	CauseCompaction = "compaction"
 )
 
 // latencySamples is how many samples of a cause are kept.

@@ -204,12 +204,10 @@ func ageText(seconds int64) string {
 
 // latencyAdvice says what can be done about a cause.
 var latencyAdvice = map[string]string{
-	"command":       "SLOWLOG GET shows the calls. KEYS, SCAN, DBSIZE and RANDOMKEY may read the whole log; long strings take long to copy.",
-	"fast-command":  "Such commands are slow when they wait for the device: more --memory keeps more records off it, and INFO store shows device_reads. Otherwise the machine was busy.",
-	CauseExpiry:     "Many keys expire together: lower active-expire-effort, or spread the deadlines.",
-	CauseCommit:     "The disk is slow to make the append-only file durable: appendfsync everysec does not wait for it.",
-	CauseCheckpoint: "A checkpoint held commands up: take them less often, or when the load is low.",
-	CauseCompaction: "Compaction of the log competes with commands for the device.",
+	"command":      "SLOWLOG GET shows the calls. KEYS, SCAN, DBSIZE and RANDOMKEY may read the whole log; long strings take long to copy.",
+	"fast-command": "Such commands are slow when they wait for the device: more --memory keeps more records off it, and INFO store shows device_reads. Otherwise the machine was busy.",
+	CauseExpiry:    "Many keys expire together: lower active-expire-effort, or spread the deadlines.",
+	CauseCommit:    "The disk is slow to make the append-only file durable: appendfsync everysec does not wait for it.",
 }
 
 // latencyDoctor is LATENCY DOCTOR.
