@@ -12,10 +12,10 @@ GO      := CGO_ENABLED=0 go
 BUILD   := $(GO) build -trimpath -buildvcs=false -ldflags "-X main.version=$(VERSION)"
 TIMEOUT := 20m
 
-# ARGS go to the server in `make run`; FUZZTIME is what each fuzz target gets.
+# ARGS go to the server in `make run`; FUZZTIME is what each fuzz target gets. COUNT is how much `make differential` and
+# `make crash` do; without it each has its own default.
 ARGS     ?=
 FUZZTIME ?= 20s
-COUNT    ?= 200000
 
 COMMANDS := $(notdir $(patsubst %/,%,$(dir $(wildcard cmd/*/main.go))))
 BENCHES  := $(notdir $(patsubst %/,%,$(dir $(wildcard benchmark/*/main.go))))
@@ -28,7 +28,7 @@ STATICCHECK := bin/tools/staticcheck-$(STATICCHECK_VERSION)
 
 PLATFORMS := linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 
-.PHONY: help build run test check race invariants lint fuzz docs differential bench bench-compare bench-devices bench-ladder soak soak-ttl cross clean
+.PHONY: help build run test check race invariants lint fuzz docs differential crash bench bench-compare bench-devices bench-ladder soak soak-ttl cross clean
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -69,7 +69,10 @@ fuzz: ## Run every fuzz target for FUZZTIME (20s) each
 	done
 
 differential: ## Compare COUNT (200000) random commands of each family with redis-server, in RESP2 and RESP3
-	$(GO) test -count=1 -timeout 4h -run '^TestSame' ./server/servertest -args -commands $(COUNT)
+	$(GO) test -count=1 -timeout 4h -run '^TestSame' ./server/servertest -args -commands $(or $(COUNT),200000)
+
+crash: ## Kill a server under load COUNT (200) times in each of four modes, and compare all data after each start (SEED=N repeats a load)
+	$(GO) test -count=1 -v -timeout 8h -run '^TestKilledServer' ./cmd/pyrope-server -args -kills $(or $(COUNT),200) $(if $(SEED),-seed $(SEED))
 
 docs: ## Renew the tables of docs/commands.md
 	$(GO) test -count=1 -run TestPageIsCurrent ./server/command -args -rewrite

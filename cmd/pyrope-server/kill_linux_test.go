@@ -2,12 +2,15 @@ package main
 
 import (
 	"bufio"
-	"bytes"
+	"flag"
 	"fmt"
 	"io"
 	"maps"
 	"math/rand/v2"
 	"net"
+	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,220 +18,312 @@ import (
 	"time"
 )
 
-// worker is one connection's part of the load: keys of its own, and what they hold after each of its operations.
-type worker struct {
-	number  int
-	flushes bool                   // it has two databases to itself, which it flushes and swaps
-	random  *rand.Rand             //
-	state   [2]map[string]string   // of its databases after all that was sent
-	states  [][2]map[string]string // after each operation of this round, the state before the first one in front
-	acked   int                    // operations of this round that were acknowledged
+var (
+	kills = flag.Int("kills", 4, "how often TestKilledServerKeepsWhatItAcknowledged kills the server in each of its modes")
+	seed  = flag.Uint64("seed", 0, "what its load follows from; 0 is the time")
+)
+
+// client speaks to a server under test.
+type client struct {
+	*testing.T
+	connection net.Conn
+	reader     *bufio.Reader
 }
 
-// key is one of a few keys.
-func (w *worker) key() string { return fmt.Sprintf("w%d:%d", w.number, w.random.IntN(6)) }
+// connectClient waits until the process takes connections.
+func connectClient(t *testing.T, p *process) *client {
+	t.Helper()
+	connection := p.connect(t)
+	return &client{t, connection, bufio.NewReaderSize(connection, 1<<16)}
+}
 
-// next makes up an operation: its request, and the state after it. A value with a deadline has a mark in front, which
-// stays when something is appended, as the deadline does.
-func (w *worker) next(sequence int) (request []string) {
-	current := maps.Clone(w.state[0])
-	other := w.state[1]
-	key, value := w.key(), fmt.Sprintf("v%d.", sequence)
-	switch pick := w.random.IntN(20); {
-	case w.number == 0 && pick == 0:
-		value = strings.Repeat(value, 10<<20/len(value))
-		request, current["large"] = []string{"SET", "large", value}, value
-	case pick < 4:
-		counter := fmt.Sprintf("w%d:n", w.number)
-		n, _ := strconv.Atoi(current[counter])
-		request, current[counter] = []string{"INCR", counter}, strconv.Itoa(n+1)
-	case pick < 8 && len(current[key]) < 4000:
-		request, current[key] = []string{"APPEND", key, value}, current[key]+value
-	case pick < 10:
-		request, current[key] = []string{"SETEX", key, "1000", value}, "expires "+value
-	case pick < 13:
-		request = []string{"MSET"}
-		for i := range 4 {
-			key := fmt.Sprintf("w%d:m%d", w.number, i)
-			request, current[key] = append(request, key, value), value
-		}
-	case pick < 14:
-		request = []string{"DEL", key}
-		delete(current, key)
-	case w.flushes && pick < 15:
-		request, current = []string{"FLUSHDB"}, map[string]string{}
-	case w.flushes && pick < 17:
-		request = []string{"SWAPDB", "14", "15"}
-		current, other = other, current
-	default:
-		request, current[key] = []string{"SET", key, value}, value
+// appendRequest appends a request of some words.
+func appendRequest(b []byte, words ...string) []byte {
+	b = fmt.Appendf(b, "*%d\r\n", len(words))
+	for _, word := range words {
+		b = fmt.Appendf(b, "$%d\r\n", len(word))
+		b = append(append(b, word...), "\r\n"...)
 	}
-	w.state = [2]map[string]string{current, other}
-	w.states = append(w.states, w.state)
-	return request
+	return b
 }
 
-// load sends operations in small pipelines until the connection breaks.
-func (w *worker) load(connection net.Conn, reader *bufio.Reader) {
-	w.states, w.acked = append(w.states[:0], w.state), 0
-	var batch bytes.Buffer
-	for sequence := 0; ; {
-		batch.Reset()
-		count := 1 + w.random.IntN(8)
-		for range count {
-			sequence++
-			words := w.next(sequence)
-			fmt.Fprintf(&batch, "*%d\r\n", len(words))
-			for _, word := range words {
-				fmt.Fprintf(&batch, "$%d\r\n%s\r\n", len(word), word)
-			}
+// read reads one reply: a list has the elements of all its lists in a row. ok is false for an error and for none.
+func (c *client) read() (elements []string, ok bool) {
+	c.Helper()
+	line, err := c.reader.ReadString('\n')
+	if err != nil {
+		c.Fatalf("cannot read a reply: %v", err)
+	}
+	line = strings.TrimSuffix(line, "\r\n")
+	length, _ := strconv.Atoi(line[1:])
+	switch {
+	case line[0] == '$' && length >= 0:
+		value := make([]byte, length+2)
+		if _, err := io.ReadFull(c.reader, value); err != nil {
+			c.Fatalf("cannot read a reply: %v", err)
 		}
-		if _, err := connection.Write(batch.Bytes()); err != nil {
+		return []string{string(value[:length])}, true
+	case line[0] == '*':
+		for range length {
+			element, _ := c.read()
+			elements = append(elements, element...)
+		}
+		return elements, true
+	}
+	return []string{line[1:]}, line[0] != '-' && line[0] != '$'
+}
+
+// ask sends one command and returns its reply.
+func (c *client) ask(words ...string) (elements []string, ok bool) {
+	c.Helper()
+	if _, err := c.connection.Write(appendRequest(nil, words...)); err != nil {
+		c.Fatalf("cannot send %.60q: %v", words, err)
+	}
+	return c.read()
+}
+
+// awaitLoaded waits until the data is loaded.
+func (c *client) awaitLoaded() {
+	c.Helper()
+	for {
+		reply, ok := c.ask("EXISTS", "nothing")
+		if ok {
 			return
 		}
-		for range count {
-			line, err := reader.ReadString('\n')
-			if err != nil || line[0] == '-' {
-				return
-			}
-			w.acked++
+		if !strings.HasPrefix(reply[0], "LOADING") {
+			c.Fatalf("EXISTS is answered %q", reply)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// pipeline asks the same of every key.
+func (c *client) pipeline(keys []string, words ...string) (replies []string, found []bool) {
+	c.Helper()
+	for some := range slices.Chunk(keys, 50) {
+		var batch []byte
+		for _, key := range some {
+			batch = appendRequest(batch, append(slices.Clone(words), key)...)
+		}
+		if _, err := c.connection.Write(batch); err != nil {
+			c.Fatal(err)
+		}
+		for range some {
+			reply, ok := c.read()
+			replies, found = append(replies, reply[0]), append(found, ok)
 		}
 	}
+	return replies, found
 }
 
-// ask sends one command and returns its reply, an integer or a string, as text; ok is false for none.
-func ask(t *testing.T, connection net.Conn, reader *bufio.Reader, line string) (text string, ok bool) {
-	t.Helper()
-	fmt.Fprint(connection, line+"\r\n")
-	reply, err := reader.ReadString('\n')
-	if err != nil {
-		t.Fatalf("%s: %v", line, err)
+// everything reads a database in each way there is, and compares them.
+func (c *client) everything(database int) map[string]string {
+	c.Helper()
+	if _, ok := c.ask("SELECT", strconv.Itoa(database)); !ok {
+		c.Fatalf("there is no database %d", database)
 	}
-	reply = strings.TrimSpace(reply)
-	if reply[0] != '$' {
-		return reply[1:], reply[0] != '-'
+	keys, _ := c.ask("KEYS", "*")
+	slices.Sort(keys)
+	var scanned []string
+	for cursor := "0"; ; {
+		reply, _ := c.ask("SCAN", cursor, "COUNT", "100")
+		scanned = append(scanned, reply[1:]...)
+		if cursor = reply[0]; cursor == "0" {
+			break
+		}
 	}
-	length, _ := strconv.Atoi(reply[1:])
-	if length < 0 {
-		return "", false
+	slices.Sort(scanned)
+	if scanned = slices.Compact(scanned); !slices.Equal(keys, scanned) {
+		c.Errorf("database %d: KEYS finds %d keys, SCAN %d", database, len(keys), len(scanned))
 	}
-	value := make([]byte, length+2)
-	if _, err := io.ReadFull(reader, value); err != nil {
-		t.Fatalf("%s: %v", line, err)
+	if size, _ := c.ask("DBSIZE"); size[0] != strconv.Itoa(len(keys)) {
+		c.Errorf("database %d: DBSIZE is %s, KEYS finds %d", database, size[0], len(keys))
 	}
-	return string(value[:length]), true
-}
-
-// found reads what the worker's keys hold.
-func (w *worker) found(t *testing.T, connection net.Conn, reader *bufio.Reader, database string) map[string]string {
-	t.Helper()
-	ask(t, connection, reader, "SELECT "+database)
-	keys := []string{fmt.Sprintf("w%d:n", w.number)}
-	for i := range 6 {
-		keys = append(keys, fmt.Sprintf("w%d:%d", w.number, i))
+	if count, _ := c.ask(append([]string{"EXISTS"}, keys...)...); len(keys) > 0 && count[0] != strconv.Itoa(len(keys)) {
+		c.Errorf("database %d: EXISTS counts %s keys, KEYS finds %d", database, count[0], len(keys))
 	}
-	for i := range 4 {
-		keys = append(keys, fmt.Sprintf("w%d:m%d", w.number, i))
-	}
-	if w.number == 0 {
-		keys = append(keys, "large")
-	}
-	state := map[string]string{}
-	for _, key := range keys {
-		value, ok := ask(t, connection, reader, "GET "+key)
-		if !ok {
+	values, found := c.pipeline(keys, "GET")
+	lifetimes, _ := c.pipeline(keys, "TTL")
+	all := map[string]string{}
+	for i, key := range keys {
+		if !found[i] {
+			c.Errorf("database %d: KEYS finds %s, GET does not: %s", database, key, values[i])
 			continue
 		}
-		ttl, _ := ask(t, connection, reader, "TTL "+key)
-		if seconds, _ := strconv.Atoi(ttl); seconds > 1000 || seconds > 0 && seconds < 900 {
-			t.Errorf("%s expires in %d s", key, seconds)
-		} else if seconds > 0 {
-			value = "expires " + value
+		all[key] = digest(values[i])
+		switch seconds, _ := strconv.Atoi(lifetimes[i]); {
+		case seconds > 1000 || seconds >= 0 && seconds < 500:
+			c.Errorf("database %d: %s expires in %d s", database, key, seconds)
+		case seconds > 0:
+			all[key] = expires + all[key]
 		}
-		state[key] = value
 	}
-	return state
+	return all
 }
 
-// settle finds the operation after which the state was as it is now, and goes on from there.
-func (w *worker) settle(t *testing.T, state [2]map[string]string, all bool) (lost int) {
+// crash is a data directory whose server is killed again and again.
+type crash struct {
+	directory string
+	arguments []string
+	always    bool
+	seed      uint64
+	random    *rand.Rand // of the moments
+	workers   []*worker
+}
+
+// verify compares everything in the server with what the workers did; each worker goes on from there. It returns how many
+// acknowledged operations are lost.
+func (c *crash) verify(t *testing.T, p *process) (lost int) {
 	t.Helper()
-	for i := len(w.states) - 1; i >= 0; i-- {
-		if maps.Equal(w.states[i][0], state[0]) && maps.Equal(w.states[i][1], state[1]) {
-			if all && i < w.acked {
-				t.Errorf("worker %d: the state is that after %d operations, %d were acknowledged", w.number, i, w.acked)
-			}
-			w.state = state
-			return w.acked - i
+	look := connectClient(t, p)
+	look.awaitLoaded()
+	all := map[int]map[string]string{}
+	for _, database := range []int{0, 1, 14, 15} {
+		all[database] = look.everything(database)
+	}
+	for _, w := range c.workers {
+		prefix := fmt.Sprintf("w%d:", w.number)
+		var found content
+		for i, database := range w.databases() {
+			found[i] = maps.Clone(all[database])
+			maps.DeleteFunc(found[i], func(key, _ string) bool { return !strings.HasPrefix(key, prefix) })
+			maps.DeleteFunc(all[database], func(key, _ string) bool { return strings.HasPrefix(key, prefix) })
+		}
+		lost += w.settle(t, found, c.always)
+	}
+	for database, rest := range all {
+		if len(rest) > 0 {
+			t.Errorf("database %d has keys that are nobody's: %.300v", database, rest)
 		}
 	}
-	t.Fatalf("worker %d: the state is none there was in %d operations (%d acknowledged):\n%.1000q\nafter the acknowledged ones it was\n%.1000q",
-		w.number, len(w.states)-1, w.acked, state, w.states[w.acked])
-	return 0
+	return lost
 }
 
-// TestKilledServerKeepsWhatItAcknowledged kills a server again and again under load. After each start, what every connection
-// finds is the state after one of its operations: with appendfsync always one that is not before the last that was acknowledged.
-func TestKilledServerKeepsWhatItAcknowledged(t *testing.T) {
-	rounds := 8
-	if testing.Short() {
-		rounds = 2
+// checkpoints asks for checkpoints at random moments until the connection breaks.
+func checkpoints(connection net.Conn, random *rand.Rand) {
+	reader := bufio.NewReader(connection)
+	for {
+		time.Sleep(time.Duration(random.IntN(80)) * time.Millisecond)
+		name := []string{"BGSAVE", "BGREWRITEAOF"}[random.IntN(2)]
+		if _, err := connection.Write(appendRequest(nil, name)); err != nil {
+			return
+		}
+		if _, err := reader.ReadString('\n'); err != nil { // one may be under way, and be refused
+			return
+		}
 	}
+}
+
+// live lets a server work under load, and kills it. It returns how many operations were acknowledged.
+func (c *crash) live(t *testing.T, p *process, life int) (acknowledged int) {
+	t.Helper()
+	var wait sync.WaitGroup
+	for _, w := range c.workers {
+		w.random = rand.New(rand.NewPCG(c.seed, uint64(life)<<8|uint64(w.number)))
+		connection := connectClient(t, p)
+		if w.flushes {
+			connection.ask("SELECT", strconv.Itoa(w.databases()[0]))
+		}
+		wait.Go(func() { w.load(connection.connection, connection.reader) })
+	}
+	asking := p.connect(t)
+	random := rand.New(rand.NewPCG(c.seed, uint64(life)<<8|255))
+	wait.Go(func() { checkpoints(asking, random) })
+	time.Sleep(time.Duration(30+c.random.IntN(400)) * time.Millisecond)
+	c.kill(t, p)
+	wait.Wait()
+	for _, w := range c.workers {
+		acknowledged += int(w.acked.Load())
+		if w.err != nil {
+			t.Error(w.err)
+		}
+	}
+	return acknowledged
+}
+
+// kill ends a server at once.
+func (c *crash) kill(t *testing.T, p *process) {
+	t.Helper()
+	if err := p.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = p.Wait() // it was killed
+}
+
+// run kills a server so many times. Now and then one is killed while it starts.
+func (c *crash) run(t *testing.T, kills int) {
+	defer c.showLog(t)
+	operations, lost := 0, 0
+	for life := range kills + 1 {
+		if life > 0 && c.random.IntN(4) == 0 {
+			p := startProcess(t, c.arguments...)
+			time.Sleep(time.Duration(c.random.IntN(40)) * time.Millisecond)
+			c.kill(t, p)
+		}
+		p := startProcess(t, c.arguments...)
+		if lost += c.verify(t, p); life < kills && !t.Failed() {
+			operations += c.live(t, p, life)
+		}
+		if t.Failed() {
+			t.Fatalf("in life %d", life)
+		}
+	}
+	taken := 0
+	for line := range strings.Lines(c.log(t)) {
+		if strings.Contains(line, "a checkpoint is taken") {
+			taken++
+		}
+	}
+	if taken == 0 {
+		t.Error("no checkpoint was taken")
+	}
+	t.Logf("%d operations were acknowledged in %d lives, %d of them are lost; %d checkpoints", operations, kills, lost, taken)
+}
+
+// log is what all the servers have logged.
+func (c *crash) log(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(c.directory, "server.log"))
+	if err != nil {
+		t.Error(err)
+	}
+	return string(text)
+}
+
+// showLog shows the end of the log of a test that failed.
+func (c *crash) showLog(t *testing.T) {
+	if t.Failed() {
+		text := c.log(t)
+		t.Logf("the servers said last:\n%s", text[max(0, len(text)-4000):])
+	}
+}
+
+// TestKilledServerKeepsWhatItAcknowledged kills a server again and again under load, while it takes checkpoints. After
+// each start, what every connection finds is the state after one of its operations: with appendfsync always one that is not
+// before the last that was acknowledged.
+func TestKilledServerKeepsWhatItAcknowledged(t *testing.T) {
+	if *seed == 0 {
+		*seed = uint64(time.Now().UnixNano())
+	}
+	t.Logf("-seed %d", *seed)
 	for _, appendfsync := range []string{"always", "everysec"} {
-		t.Run(appendfsync, func(t *testing.T) {
+		for _, tier := range []bool{false, true} {
+			name := appendfsync
 			directory := t.TempDir()
-			random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 7))
-			workers := make([]*worker, 5)
-			for i := range workers {
-				workers[i] = &worker{number: i, flushes: i == 4, random: rand.New(rand.NewPCG(random.Uint64(), 1)), state: [2]map[string]string{{}, {}}}
-				workers[i].states = append(workers[i].states, workers[i].state)
+			arguments := []string{"--aof", "--appendfsync", appendfsync, "--checkpointdir", directory, "--logfile", filepath.Join(directory, "server.log")}
+			if tier {
+				name += " with a tier"
+				arguments = append(arguments, "--storage-tier", "--logdir", filepath.Join(directory, "log"), "--memory", "8m", "--page", "256k", "--segment", "4m")
+			} else {
+				arguments = append(arguments, "--memory", "256m")
 			}
-			operations, lost := 0, 0
-			for round := range rounds + 1 {
-				p := startProcess(t, "--memory", "256m", "--aof", "--appendfsync", appendfsync, "--checkpointdir", directory)
-				connection := p.connect(t)
-				reader := bufio.NewReader(connection)
-				for {
-					if _, ok := ask(t, connection, reader, "GET nothing"); ok {
-						break
-					}
-					if reply, _ := ask(t, connection, reader, "GET nothing"); !strings.HasPrefix(reply, "LOADING") {
-						break
-					}
-					time.Sleep(time.Millisecond)
+			t.Run(name, func(t *testing.T) {
+				c := &crash{directory: directory, arguments: arguments, always: appendfsync == "always", seed: *seed, random: rand.New(rand.NewPCG(*seed, 7))}
+				for i := range 5 {
+					c.workers = append(c.workers, &worker{number: i, flushes: i == 4, state: content{{}, {}}})
 				}
-				for _, w := range workers {
-					databases := []string{"0", "1"}
-					if w.flushes {
-						databases = []string{"14", "15"}
-					}
-					lost += w.settle(t, [2]map[string]string{
-						w.found(t, connection, reader, databases[0]), w.found(t, connection, reader, databases[1]),
-					}, appendfsync == "always")
-				}
-				if round == rounds {
-					break
-				}
-				var wait sync.WaitGroup
-				for _, w := range workers {
-					connection := p.connect(t)
-					reader := bufio.NewReader(connection)
-					if w.flushes {
-						ask(t, connection, reader, "SELECT 14")
-					}
-					wait.Go(func() { w.load(connection, reader) })
-				}
-				time.Sleep(time.Duration(30+random.IntN(300)) * time.Millisecond)
-				if err := p.Process.Kill(); err != nil {
-					t.Fatal(err)
-				}
-				_ = p.Wait() // it was killed
-				wait.Wait()
-				for _, w := range workers {
-					operations += w.acked
-				}
-			}
-			t.Logf("%d operations were acknowledged in %d lives, %d of them are lost", operations, rounds, max(lost, 0))
-		})
+				c.run(t, *kills)
+			})
+		}
 	}
 }
