@@ -58,7 +58,7 @@ func (s *Server) openStore(journal tsavorite.Journal) (err error) {
 	begun := time.Now()
 	s.log.Info("loading a checkpoint", "number", s.found.Number, "created", s.found.Created.Format(time.RFC3339), "directory", o.CheckpointDir)
 	told := begun
-	s.store, s.found, err = tsavorite.Recover(options, tsavorite.RecoverOptions{Directory: o.CheckpointDir, Progress: func(done, total uint64) {
+	s.store, s.found, err = tsavorite.Recover(options, tsavorite.RecoverOptions{Directory: o.CheckpointDir, Verify: o.RecoverVerify.IsOn(), Progress: func(done, total uint64) {
 		if time.Since(told) > progressInterval {
 			told = time.Now()
 			s.log.Info("loading the checkpoint", "bytes", done, "of", total)

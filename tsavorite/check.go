@@ -64,14 +64,13 @@ func (r *recovery) checkPages(pages device.Device) (err error) {
 		return err
 	}
 	defer func() { _ = aligned.Unmap(r.buffer) }()
-	segment := pages.Info().SegmentSizeBytes
+	r.segmentBytes = pages.Info().SegmentSizeBytes
 	for page := r.firstPage(); page < m.Tail; page += m.PageBytes {
 		if err := r.transfer(device.OpRead, page, r.buffer); err != nil {
-			return fmt.Errorf("segment %d, offset %d: %w", page/segment, page%segment, err)
+			return err
 		}
-		if checkpoint.Checksum(r.buffer) != r.sums[(page-r.firstPage())/m.PageBytes] {
-			return fmt.Errorf("%w: segment %d, offset %d: the page of the log at address %d has a wrong checksum",
-				checkpoint.ErrDamaged, page/segment, page%segment, page)
+		if err := r.verifyPage(page, r.buffer); err != nil {
+			return err
 		}
 	}
 	return nil

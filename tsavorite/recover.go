@@ -139,15 +139,18 @@ func recoverFrom(o Options, options RecoverOptions, n uint64) (*Store, Checkpoin
 
 // recovery is one checkpoint on its way back.
 type recovery struct {
-	options     RecoverOptions
-	manifest    *checkpoint.Manifest
-	index       *index.Index
-	store       *Store
-	sums        []uint32     // of the pages on the device
-	head        uint64       // the first page in memory
-	buffer      []byte       // mapped; a page that does not stay in memory
-	queue       device.Queue // nil without a device
-	done, total uint64       // bytes
+	options  RecoverOptions
+	manifest *checkpoint.Manifest
+	index    *index.Index
+	store    *Store
+	sums     []uint32     // of the pages on the device
+	head     uint64       // the first page in memory
+	buffer   []byte       // mapped; a page that does not stay in memory
+	queue    device.Queue // nil without a device
+
+	segmentBytes uint64 // of the device
+
+	done, total uint64 // bytes
 }
 
 func (r *recovery) advance(bytes uint64) {
@@ -253,6 +256,7 @@ func (r *recovery) load() error {
 	}
 	defer func() { _ = aligned.Unmap(r.buffer) }()
 	if s.options.Device != nil {
+		r.segmentBytes = s.options.Device.Info().SegmentSizeBytes
 		if r.queue, err = s.newQueue(); err != nil {
 			return err
 		}
@@ -274,14 +278,27 @@ func (r *recovery) load() error {
 		if err := r.transfer(device.OpRead, page, b); err != nil {
 			return err
 		}
-		if checkpoint.Checksum(b) != r.sums[(page-r.firstPage())/m.PageBytes] {
-			return fmt.Errorf("%w: the page of the log at address %d has a wrong checksum", checkpoint.ErrDamaged, page)
+		if err := r.verifyPage(page, b); err != nil {
+			return err
 		}
 		if err := r.look(page, b); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// verifyPage compares a page of the device with its checksum.
+func (r *recovery) verifyPage(page uint64, b []byte) error {
+	if checkpoint.Checksum(b) != r.sums[(page-r.firstPage())/r.manifest.PageBytes] {
+		return fmt.Errorf("%w: %s: the page of the log has a wrong checksum", checkpoint.ErrDamaged, r.where(page))
+	}
+	return nil
+}
+
+// where says where the device keeps an address: in which of its files, if it has any.
+func (r *recovery) where(address uint64) string {
+	return fmt.Sprintf("log address %d (segment %d, offset %d)", address, address/r.segmentBytes, address%r.segmentBytes)
 }
 
 // place is where a page's bytes go: into memory if it stays there. All of it is zero.
@@ -372,11 +389,11 @@ func (r *recovery) transfer(op device.Op, address uint64, b []byte) error {
 	}
 	switch {
 	case errors.Is(request.Err, device.ErrTruncated):
-		return fmt.Errorf("%w: the device lacks the log's address %d: %w", checkpoint.ErrDamaged, address, request.Err)
+		return fmt.Errorf("%w: the device lacks %s: %w", checkpoint.ErrDamaged, r.where(address), request.Err)
 	case request.Err != nil:
-		return request.Err
+		return fmt.Errorf("%s: %w", r.where(address), request.Err)
 	case request.Transferred != len(b):
-		return fmt.Errorf("%w: the device has %d of %d bytes at the log's address %d", checkpoint.ErrDamaged, request.Transferred, len(b), address)
+		return fmt.Errorf("%w: the device has %d of %d bytes at %s", checkpoint.ErrDamaged, request.Transferred, len(b), r.where(address))
 	}
 	return nil
 }

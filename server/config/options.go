@@ -133,6 +133,8 @@ type Options struct {
 	CheckpointDir string `name:"checkpointdir" aliases:"dir" short:"c" group:"Durability" help:"Directory of what outlives the server (--logdir, or the current directory)."`
 	// Recover loads the newest checkpoint of CheckpointDir at the start, if there is one. Off refuses to start over one. Default is on.
 	Recover Switch `name:"recover" group:"Durability" help:"Load the newest checkpoint at the start; no refuses to start over one (yes)."`
+	// RecoverVerify reads every page of the storage tier at the start, to find damage in what is cold. Default is off.
+	RecoverVerify Switch `name:"recover-verify" group:"Durability" help:"Verify all of the storage tier at the start (no)."`
 	// SavePoints say when a checkpoint is taken. Empty is never.
 	SavePoints SavePoints `name:"save" group:"Durability" help:"Take a checkpoint after so many seconds if there were so many writes, e.g. '3600 1 300 100' (never)."`
 	// KeepCheckpoints is how many checkpoints stay, 1 to 1000. 0 is 1.

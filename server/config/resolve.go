@@ -137,6 +137,7 @@ func (o Options) withPlainDefaults() Options {
 	setDefault(&o.CheckpointDir, o.LogDir)
 	setDefault(&o.CheckpointDir, ".")
 	setDefault(&o.Recover, On)
+	setDefault(&o.RecoverVerify, Off)
 	setDefault(&o.KeepCheckpoints, 1)
 	setDefault(&o.StopWrites, On)
 	setDefault(&o.CommitFrequency, CommitEverySecond)
