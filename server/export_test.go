@@ -6,7 +6,7 @@ import (
 	"github.com/pyropedb/pyrope/device"
 )
 
-// SetPatience replaces closePatience; it comes before Start.
+// SetPatience replaces ShutdownTimeout; it comes before Start.
 func (s *Server) SetPatience(patience time.Duration) { s.patience = patience }
 
 // WrapDevice has the store use what wrap makes of the device.

@@ -51,7 +51,7 @@ type Server struct {
 
 	log      *slog.Logger
 	device   device.Device // nil without a storage tier
-	patience time.Duration // see closePatience; immutable once started
+	patience time.Duration // see ShutdownTimeout of the options; immutable once started
 	store    *tsavorite.Store
 	found    tsavorite.CheckpointInfo // that the store comes from; Number 0 is none
 	aof      *aof.File                // nil without an append-only file
@@ -107,7 +107,7 @@ func New(options Options) (*Server, error) {
 	for _, note := range notes {
 		log.Info(note)
 	}
-	s := &Server{found: found, options: resolved, ownsProcess: options.OwnsProcess, log: log, patience: closePatience, shutdown: make(chan struct{}), loaded: make(chan struct{})}
+	s := &Server{found: found, options: resolved, ownsProcess: options.OwnsProcess, log: log, patience: time.Duration(resolved.ShutdownTimeout) * time.Second, shutdown: make(chan struct{}), loaded: make(chan struct{})}
 	s.mu.clients = make(map[*Client]struct{})
 	if err := s.openMonitor(); err != nil {
 		return nil, err
@@ -311,13 +311,9 @@ func (s *Server) requestShutdown() { s.shutdownOnce.Do(func() { close(s.shutdown
 // Info is a snapshot of the store's addresses, sizes and counters.
 func (s *Server) Info() tsavorite.Info { return s.store.Info() }
 
-// closePatience is how long Close goes on with requests that were read and with peers that are slow
-// to take replies. A deep pipeline of cold keys, or a peer that trickles, could take minutes, and
-// whoever sent the signal kills the process before.
-const closePatience = 5 * time.Second
-
-// Close stops accepting, finishes what was read from the connections, as far as closePatience
-// allows, and gives back every goroutine, file and mapping. Clients that are still open are closed too; none may be in use.
+// Close stops accepting, finishes what was read from the connections, as far as ShutdownTimeout
+// allows: a deep pipeline of cold keys, or a peer that trickles, could take minutes, and whoever sent the signal kills the process
+// before. It saves the last of the append-only file, and gives back every goroutine, file and mapping. Clients that are still open are closed too; none may be in use.
 // Later calls do nothing.
 func (s *Server) Close() error {
 	s.mu.Lock()

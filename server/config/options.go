@@ -43,6 +43,9 @@ type Options struct {
 	TCPKeepAlive Number `name:"tcp-keepalive" min:"0" max:"2147483647" group:"Network" help:"Idle seconds before a TCP peer is probed, 0 for never (300)."`
 	// Timeout is the idle time in seconds after which a connection is closed. 0 is never.
 	Timeout int `name:"timeout" min:"0" max:"2147483647" group:"Network" help:"Idle seconds after which a connection is closed, 0 for never (0)."`
+	// ShutdownTimeout is how many seconds a closing server goes on with requests that were read and with peers that are slow to take
+	// replies, from 1. 0 is 5.
+	ShutdownTimeout int `name:"shutdown-timeout" min:"1" max:"2147483647" group:"Network" help:"Seconds a closing server goes on with what it has read (5)."`
 	// OutputLimits bound the output that peers have not taken, by class. A class that is not given has
 	// Redis's bounds: none for normal connections.
 	OutputLimits OutputLimits `name:"client-output-buffer-limit" group:"Network" help:"Unsent output: class hard soft seconds, for normal, replica and pubsub (Redis's)."`

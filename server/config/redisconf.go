@@ -205,7 +205,7 @@ var redisDirectives = fieldSet(`
 	replica-ignore-disk-write-errors replica-ignore-maxmemory replica-lazy-flush replica-priority
 	replica-read-only replica-serve-stale-data replicaof sanitize-dump-payload
 	server_cpulist set-max-intset-entries set-proc-title shutdown-on-sigint shutdown-on-sigterm
-	shutdown-timeout slave-announce-ip slave-announce-port slave-lazy-flush slave-priority
+	slave-announce-ip slave-announce-port slave-lazy-flush slave-priority
 	slave-read-only slave-serve-stale-data slaveof
 	socket-mark-id stream-node-max-bytes stream-node-max-entries supervised
 	syslog-enabled syslog-facility syslog-ident

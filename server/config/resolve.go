@@ -114,6 +114,7 @@ func (o Options) withPlainDefaults() Options {
 	setDefault(&o.Policy, NoEviction)
 	setDefault(&o.MaxDatabases, 16)
 	setDefault(&o.MaxClients, 10000)
+	setDefault(&o.ShutdownTimeout, 5)
 	setDefault(&o.ProtectedMode, On)
 	setDefault(&o.ScatterGather, On)
 	setDefault(&o.TCPKeepAlive, Given(300))

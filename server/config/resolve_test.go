@@ -24,7 +24,7 @@ func TestDefaults(t *testing.T) {
 		StorageTier: config.Off, Segment: 1 << 30, CopyReads: config.Off,
 		LatencyTracking: config.On, ExpireEffort: 1, EnableDebug: config.DebugNo,
 		LoggerLevel: config.Information, LoggerFormat: config.LogText,
-		TCPKeepAlive: config.Given(300), QueryBufferLimit: 1 << 30, MaxBulk: 512 << 20,
+		ShutdownTimeout: 5, TCPKeepAlive: config.Given(300), QueryBufferLimit: 1 << 30, MaxBulk: 512 << 20,
 		OutputLimits: config.OutputLimits{
 			Normal:  config.OutputLimit{Given: true},
 			Replica: config.OutputLimit{Hard: 256 << 20, Soft: 64 << 20, SoftSeconds: 60, Given: true},
