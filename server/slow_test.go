@@ -100,6 +100,11 @@ func TestOneWaitsAThousandAreServed(t *testing.T) {
 			if waited := time.Since(began); waited < delay {
 				t.Errorf("the device answered after %v", waited)
 			}
+			log, err := others[0].Do("SLOWLOG", "GET")
+			if err != nil || len(log.Elements) != 1 || log.Elements[0].Elements[2].Integer < delay.Microseconds() ||
+				servertest.Notation(log.Elements[0].Elements[3]) != fmt.Sprintf(`["%s" "cold"]`, command[0]) {
+				t.Errorf("the slow log has %s, %v", servertest.Notation(log), err)
+			}
 		})
 	}
 }
