@@ -207,6 +207,7 @@ func (s *Server) Start() error {
 		UnixSocket:      options.UnixSocket,
 		UnixSocketMode:  options.UnixSocketPerm.FileMode(),
 		Loops:           options.NetworkThreads,
+		Goroutines:      options.NetworkBackend == config.BackendNet,
 		InputHardBytes:  int(options.QueryBufferLimit),
 		KeepAlive:       keepAliveOf(options),
 		CloseTimeout:    s.patience,

@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"strconv"
 	"time"
+
+	"github.com/pyropedb/pyrope/server/config"
 )
 
 // Version is the version of Pyrope.
@@ -20,7 +22,7 @@ func infoServer(s *State, w *infoWriter) {
 	}
 	executable, _ := os.Executable()
 	multiplexing := "goroutines"
-	if runtime.GOOS == "linux" {
+	if server.Options.NetworkBackend == config.BackendEpoll {
 		multiplexing = "epoll"
 	}
 	w.line("redis_version", CompatibleVersion)

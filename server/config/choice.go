@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"math"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -202,6 +203,34 @@ func (a *ClientAuth) UnmarshalText(text []byte) error {
 		return nil
 	}
 	return choose(a, "demand for clients' certificates", text, AuthNo, AuthYes, AuthOptional)
+}
+
+// NetworkBackend is how connections without TLS are served; each with TLS has a goroutine of its own.
+type NetworkBackend string
+
+// The backends that exist.
+const (
+	BackendEpoll NetworkBackend = "epoll" // by event loops; Linux alone has them
+	BackendNet   NetworkBackend = "net"   // by a goroutine a connection
+)
+
+// UnmarshalText reads a backend in any case.
+func (b *NetworkBackend) UnmarshalText(text []byte) error {
+	if err := choose(b, "network backend", text, BackendEpoll, BackendNet); err != nil {
+		if strings.EqualFold(string(text), "uring") {
+			return fmt.Errorf("%w: io_uring is not used for sockets, since a loop changes threads when a command waits, and a ring's receives do not", err)
+		}
+		return err
+	}
+	return nil
+}
+
+// defaultNetworkBackend is the best one that the platform has.
+func defaultNetworkBackend() NetworkBackend {
+	if runtime.GOOS == "linux" {
+		return BackendEpoll
+	}
+	return BackendNet
 }
 
 // Format is the format of a config file.

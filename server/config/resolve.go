@@ -76,6 +76,10 @@ func (o Options) withDefaults(machine Size) (Options, []string) {
 	if o.StorageTier.IsOn() && o.Policy.Evicts() {
 		note("--maxmemory-policy %s is ignored: with --storage-tier cold records go to the device", o.Policy)
 	}
+	if setDefault(&o.NetworkBackend, defaultNetworkBackend()); o.NetworkBackend == BackendNet && o.NetworkThreads != 0 {
+		note("--network-threads %d is ignored: --network-backend net has no event loops", o.NetworkThreads)
+		o.NetworkThreads = 0
+	}
 	if o.HTTPBind != "" && !o.HTTPPort.Given {
 		note("--http-bind %s is ignored without --http-port", o.HTTPBind)
 	}
@@ -170,6 +174,9 @@ func (o Options) validate() error {
 // are: text that came through Set always is.
 func (o Options) validateChoices() error {
 	var errs []error
+	if best := defaultNetworkBackend(); o.NetworkBackend == BackendEpoll && best != BackendEpoll {
+		errs = append(errs, fmt.Errorf("--network-backend %s needs Linux: %s is the one here", o.NetworkBackend, best))
+	}
 	for _, s := range settings {
 		value := o.Get(s.name)
 		var scratch Options

@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -17,8 +18,12 @@ func TestDefaults(t *testing.T) {
 	if err != nil || len(notes) != 0 {
 		t.Fatalf("notes %q, error %v", notes, err)
 	}
+	backend := config.BackendNet
+	if runtime.GOOS == "linux" {
+		backend = config.BackendEpoll
+	}
 	want := config.Options{
-		ProtectedMode: config.On, ScatterGather: config.On,
+		ProtectedMode: config.On, ScatterGather: config.On, NetworkBackend: backend,
 		Memory: 16 << 30, Page: 16 << 20, Index: 4 << 20, MutablePercent: 90, MaxDeadPercent: 50,
 		Policy: config.NoEviction, MaxDatabases: 16, MaxClients: 10000,
 		StorageTier: config.Off, Segment: 1 << 30, CopyReads: config.Off,
@@ -96,6 +101,8 @@ func TestDefaultsThatDependOnEachOther(t *testing.T) {
 		"--maxmemory-policy allkeys-lru is ignored", func(o config.Options) bool { return true })
 	check("device without a tier", config.Options{DeviceType: device.Native}, 0,
 		"--device-type Native is ignored without --storage-tier", func(o config.Options) bool { return true })
+	check("loops without loops", config.Options{NetworkBackend: config.BackendNet, NetworkThreads: 2}, 0,
+		"--network-threads 2 is ignored: --network-backend net has no event loops", func(o config.Options) bool { return o.NetworkThreads == 0 })
 }
 
 // TestRefusals has a line for each range and each pair of options that may not fit.
@@ -124,6 +131,8 @@ func TestRefusals(t *testing.T) {
 	refused(config.Options{Port: -1}, "--port -1 is out of range: 0 to 65535")
 	refused(config.Options{Port: 65536}, "--port 65536 is out of range: 0 to 65535")
 	refused(config.Options{NetworkThreads: 1025}, "--network-threads 1025 is out of range: 0 to 1024")
+	refused(config.Options{NetworkBackend: "uring"}, "--network-backend: cannot read network backend \"uring\": it must be epoll or net: "+
+		"io_uring is not used for sockets, since a loop changes threads when a command waits, and a ring's receives do not")
 	refused(config.Options{MutablePercent: 100}, "--mutable-percent 100 is out of range: 1 to 99")
 	refused(config.Options{MutablePercent: -5}, "--mutable-percent -5 is out of range: 1 to 99")
 	refused(config.Options{MaxDatabases: 257}, "--max-databases 257 is out of range: 1 to 256")

@@ -39,6 +39,7 @@ func TestSetAndGetUnderEveryName(t *testing.T) {
 	check("logger-format", "json", "JSON")
 	check("file-logger", "/x", "/x")
 	check("notify-keyspace-events", "AKE", "AKE")
+	check("network-backend", "NET", "net")
 	check("slowlog-log-slower-than", "-1", "-1")
 	check("latency-tracking-info-percentiles", "50 99.99", "50 99.99")
 	check("enable-debug-command", "LOCAL", "local")
@@ -60,7 +61,7 @@ func TestSetAndGetUnderEveryName(t *testing.T) {
 func TestSetRefusesAndLeavesAsItWas(t *testing.T) {
 	for name, text := range map[string]string{
 		"notify-keyspace-events": "KEy", "latency-tracking-info-percentiles": "101", "enable-debug-command": "maybe",
-		"port": "a", "sg-get": "maybe", "device-type": "Azure", "logger-level": "loud", "unixsocketperm": "999",
+		"network-backend": "uring", "port": "a", "sg-get": "maybe", "device-type": "Azure", "logger-level": "loud", "unixsocketperm": "999",
 		"tcp-keepalive": "soon", "tls-auth-clients": "maybe", "logger-format": "XML", "client-output-buffer-limit": "normal",
 		"memory": "much", "maxmemory-policy": "volatile-lru", "device-io-backend": "spdk", "nothing": "x",
 	} {
