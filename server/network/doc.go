@@ -32,7 +32,8 @@
 //	    unexported fields, Out, NeedBytes and State; methods marked "any goroutine" are atomic.
 //	N2  A worker serves one connection at a time, on one goroutine at a time.
 //	N3  The input of Serve stays in place and unchanged until Serve returns, handed off or not: it
-//	    lies in the read buffer of the worker's own runner, or in the connection's.
+//	    lies in the read buffer of the worker's own runner, or in the connection's. A runner that hands its
+//	    loop off leaves the rest of its read buffer to the next one.
 //	N4  While a connection is detached from its loop, the loop neither watches nor reads it.
 //	N5  handOff runs on the goroutine that runs Serve. The first call of a Serve hands the loop
 //	    over, later ones do nothing.

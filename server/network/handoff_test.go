@@ -186,3 +186,31 @@ func TestCloseWaitsForHandedOff(t *testing.T) {
 		}
 	})
 }
+
+// TestWaitingRequestsHoldLittle has a thousand requests wait, handed off, and counts what they hold beside their
+// goroutines.
+func TestWaitingRequestsHoldLittle(t *testing.T) {
+	inModes(t, nil, func(t *testing.T, h *lines, s *network.Server) {
+		const count, limit = 1000, 40 << 10
+		clients := make([]*client, count)
+		for i := range clients {
+			clients[i] = dial(t, s)
+			clients[i].ask("echo x", "x")
+		}
+		before := heapBytes()
+		for _, c := range clients {
+			c.send("wait over\n")
+		}
+		eventually(t, "the waits", func() bool { return h.waiting.Load() == count })
+		each := (heapBytes() - before) / count
+		t.Logf("%d KB each", each>>10)
+		if each > limit {
+			t.Errorf("a request that waits holds %d bytes, want at most %d", each, limit)
+		}
+		close(h.gate)
+		for _, c := range clients {
+			c.expect("over")
+			c.ask("echo again", "again")
+		}
+	})
+}

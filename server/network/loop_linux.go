@@ -27,6 +27,7 @@ type loop struct {
 	gift        atomic.Pointer[gift]
 	pushed      pushQueue
 	parking     parking
+	buffer      []byte // what the runner before has left of its read buffer
 }
 
 // owns tells the loop's goroutine whether a connection is its own (N1). Only that goroutine takes the
@@ -155,6 +156,7 @@ func (l *loop) run(r *runner) {
 		r = l.server.takeRunner()
 	}
 	r.loop = l
+	r.takeBuffer(l)
 	count := 0
 	var events [maxEvents]syscall.EpollEvent
 	l.parking.due = l.parking.count > 0 // the runner before may have left some, and its last events
@@ -266,6 +268,9 @@ func (l *loop) receive(r *runner, c *Conn, now time.Time) {
 	c.bytesIn.Store(c.bytesIn.Load() + uint64(n))
 	c.touch(now)
 	r.conn = c
+	if !own {
+		r.used = filled + n
+	}
 	rest, alive := r.turn(c, buffer[:filled+n])
 	l.conclude(r, c, alive && r.keep(c, rest, own))
 }
@@ -283,7 +288,7 @@ func (l *loop) drain(r *runner, c *Conn, hungUp bool) {
 
 // conclude ends a batch: at once, or together with others once its replies are sent.
 func (l *loop) conclude(r *runner, c *Conn, alive bool) {
-	r.conn = nil
+	r.conn, r.used = nil, 0
 	if last := len(r.deferred) - 1; last >= 0 && r.deferred[last] == c {
 		if alive {
 			return
@@ -373,9 +378,28 @@ func (r *runner) handOff() {
 	l.sendDeferred(r) // theirs need not wait
 	runtime.UnlockOSThread()
 	r.loop, c.parker = nil, nil
+	r.leaveBuffer(l)
 	l.detach(c)
 	l.server.goroutines.Add(1)
 	go l.run(nil)
+}
+
+// takeBuffer gives a runner that begins to drive a loop something to read into.
+func (r *runner) takeBuffer(l *loop) {
+	switch {
+	case l.buffer != nil:
+		r.in, l.buffer = l.buffer, nil
+	case r.in == nil:
+		r.in = make([]byte, l.server.options.ReadBufferBytes)
+	}
+}
+
+// leaveBuffer leaves to the loop what the input being served does not fill of the read buffer, if that is much: a
+// request that waits for long then holds little more than its own bytes.
+func (r *runner) leaveBuffer(l *loop) {
+	if rest := r.in[r.used:]; len(rest) >= r.server.options.ReadBufferBytes/2 {
+		r.in, l.buffer = r.in[:r.used:r.used], rest
+	}
 }
 
 // detach takes a connection out of the hands of the loop (N4): attach gives it back, to this or another one.

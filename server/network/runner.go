@@ -9,7 +9,8 @@ type runner struct {
 	server *Server
 	worker Worker
 	holds  Committer // the worker, if it is one
-	in     []byte    // the read buffer; full length
+	in     []byte    // the read buffer of who drives a loop, or what is left of it; full length
+	used   int       // how much of it is the input being served
 	out    []byte    // where replies go: its free end is lent to the connection being served
 	spare  []byte    // an input buffer given back by a connection; empty
 
@@ -39,7 +40,7 @@ const (
 )
 
 func newRunner(s *Server) *runner {
-	r := &runner{server: s, in: make([]byte, s.options.ReadBufferBytes)}
+	r := &runner{server: s}
 	r.worker = s.handler.NewWorker(r.handOff)
 	r.holds, _ = r.worker.(Committer)
 	return r

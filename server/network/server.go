@@ -45,7 +45,7 @@ type Server struct {
 	streams map[*Conn]struct{} // guarded by mu; connections with a goroutine of their own
 }
 
-// maxIdleRunners bounds the pool; a runner holds a worker and a read buffer.
+// maxIdleRunners bounds the pool; a runner holds a worker and, if it has driven a loop, a read buffer.
 const maxIdleRunners = 64
 
 // Listen opens all the sockets the options name and starts to serve them. It returns once
@@ -276,7 +276,10 @@ func (s *Server) takeRunner() *runner {
 
 // putRunner takes a runner back.
 func (s *Server) putRunner(r *runner) {
-	r.loop, r.conn = nil, nil
+	r.loop, r.conn, r.used = nil, nil, 0
+	if len(r.in) < s.options.ReadBufferBytes {
+		r.in = nil // a part of what another one reads into
+	}
 	s.mu.Lock()
 	if len(s.idle) < maxIdleRunners {
 		s.idle = append(s.idle, r)

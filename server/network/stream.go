@@ -88,7 +88,7 @@ func (s *Server) serveStream(c *Conn) {
 			s.putRunner(r)
 			continue
 		}
-		c.growStreamInput(len(r.in))
+		c.growStreamInput(s.options.ReadBufferBytes)
 		n, err := c.stream.Read(c.input[len(c.input):cap(c.input)])
 		if errors.Is(err, os.ErrDeadlineExceeded) && !s.closing.Load() {
 			// A push woke it. If the server closes now, the loop's condition sees it.
