@@ -141,3 +141,14 @@ func eventually(t *testing.T, what string, holds func() bool) {
 		}
 	}
 }
+
+// onBackends runs test once for each way to serve connections that the platform has.
+func onBackends(t *testing.T, test func(t *testing.T, backend config.NetworkBackend)) {
+	backends := []config.NetworkBackend{config.BackendNet}
+	if runtime.GOOS == "linux" {
+		backends = append(backends, config.BackendEpoll)
+	}
+	for _, backend := range backends {
+		t.Run(string(backend), func(t *testing.T) { test(t, backend) })
+	}
+}

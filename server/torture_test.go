@@ -29,10 +29,12 @@ import (
 // besieged are the configurations under attack: memory alone, and a few pages before each kind of tier.
 func besieged(t *testing.T) map[string]config.Options {
 	tier := config.Options{Memory: 32 << 10, Page: 4 << 10, Segment: 64 << 10, Index: 512, StorageTier: config.On}
-	local, file := tier, tier
+	local, file, goroutines := tier, tier, tier
 	local.DeviceType, local.IndexMax, local.NetworkThreads = device.LocalMemory, 512, 1
 	file.DeviceType, file.LogDir, file.ScatterGather = device.RandomAccess, t.TempDir(), config.Off
+	goroutines.DeviceType, goroutines.NetworkBackend = device.LocalMemory, config.BackendNet
 	return map[string]config.Options{
+		"goroutines":  goroutines,
 		"memory":      small(),
 		"LocalMemory": local,
 		"file":        file,
