@@ -22,7 +22,7 @@ const (
 	clientShare = 8
 	// stallPatience is how long a peer may take nothing while connections hold more than their part, and stallBytes what
 	// nobody minds.
-	stallPatience = time.Second
+	stallPatience = 10 * time.Second
 	stallBytes    = 64 << 10
 	// collectInterval is the least time between two collections for want of memory.
 	collectInterval = time.Second
@@ -126,7 +126,7 @@ func (s *Server) dropStalled(g *governor, now time.Time) {
 			known = stall{bytes, now}
 		}
 		seen[client] = known
-		if now.Sub(known.since) >= stallPatience {
+		if now.Sub(known.since) >= stallPatience && now.Sub(client.Transport.LastInteraction()) >= stallPatience {
 			idle = append(idle, client)
 		}
 	})

@@ -230,12 +230,22 @@ func (s *saver) holdsSegments() bool {
 	return s.newest.Number != 0 && !s.failedLately() && begin/uint64(s.server.options.Segment) > s.newest.BeginAddress/uint64(s.server.options.Segment)
 }
 
-// close waits for the checkpoint under way, and lets none begin.
-func (s *saver) close() {
+// close waits for the checkpoint under way, takes a last one if the way of the end asks for it, and lets none begin.
+func (s *saver) close() (err error) {
+	s.background.Wait()
+	wanted := s.server.end.Load()
+	points := len(s.server.state.Server.Current().SavePoints.Points()) > 0
+	if wanted == int32(command.EndSaving) || wanted == int32(command.EndAsConfigured) && points && s.server.options.CanSave() &&
+		s.server.state.Loading.Load() == 0 && s.SaveStatus().Changes > 0 {
+		if err = s.Save(); err != nil {
+			err = fmt.Errorf("cannot take the last checkpoint: %w", err)
+		}
+	}
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
 	s.background.Wait()
+	return err
 }
 
 // findCheckpoint looks for the newest checkpoint in a directory; Number 0 is none.

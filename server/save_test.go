@@ -377,3 +377,46 @@ func TestSegmentsComeBackByThemselves(t *testing.T) {
 	d.expect("MGET a key1", "*2\r\n$1\r\n1\r\n$-1")
 	d.Close()
 }
+
+// TestLastCheckpoint: the end of a server with save points saves what was written; SHUTDOWN NOSAVE does not, and SHUTDOWN SAVE
+// does without save points.
+func TestLastCheckpoint(t *testing.T) {
+	for _, c := range []struct {
+		name, points, command string
+		kept                  bool
+	}{
+		{"Close with save points", "3600 1", "", true},
+		{"Close without", "", "", false},
+		{"SHUTDOWN", "3600 1", "SHUTDOWN", true},
+		{"SHUTDOWN NOSAVE", "3600 1", "SHUTDOWN NOSAVE", false},
+		{"SHUTDOWN SAVE", "", "SHUTDOWN SAVE", true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			options := config.Options{CheckpointDir: t.TempDir(), SavePoints: config.SavePoints(c.points), Recover: config.On}
+			s := newServer(t, options)
+			if err := s.Start(); err != nil {
+				t.Fatal(err)
+			}
+			client := dial(t, s)
+			check(t, client, "SET key value", "+OK")
+			if c.command != "" {
+				if _, err := client.Do(strings.Fields(c.command)...); err == nil {
+					t.Errorf("%s has a reply", c.command)
+				}
+				<-s.ShutdownRequested()
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			again, err := newServer(t, options).Client()
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := "nil"
+			if c.kept {
+				want = `"value"`
+			}
+			check(t, again, "GET key", want)
+		})
+	}
+}

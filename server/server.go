@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pyropedb/pyrope/device"
@@ -51,6 +52,7 @@ type Server struct {
 
 	log      *slog.Logger
 	device   device.Device // nil without a storage tier
+	end      atomic.Int32  // a command.End: what SHUTDOWN asked for
 	patience time.Duration // see ShutdownTimeout of the options; immutable once started
 	store    *tsavorite.Store
 	found    tsavorite.CheckpointInfo // that the store comes from; Number 0 is none
@@ -307,7 +309,12 @@ func (s *Server) TLSAddr() net.Addr {
 func (s *Server) ShutdownRequested() <-chan struct{} { return s.shutdown }
 
 // requestShutdown closes what ShutdownRequested returns.
-func (s *Server) requestShutdown() { s.shutdownOnce.Do(func() { close(s.shutdown) }) }
+func (s *Server) requestShutdown(end command.End) {
+	s.shutdownOnce.Do(func() {
+		s.end.Store(int32(end))
+		close(s.shutdown)
+	})
+}
 
 // Info is a snapshot of the store's addresses, sizes and counters.
 func (s *Server) Info() tsavorite.Info { return s.store.Info() }
@@ -336,7 +343,7 @@ func (s *Server) Close() error {
 	}
 	s.sampler.Wait()
 	<-s.loaded // it gives up when Closing is closed
-	s.saver.close()
+	errs = append(errs, s.saver.close())
 	errs = append(errs, s.closeMonitor()) // before the store: it reads figures
 	for client := range clients {
 		client.free()

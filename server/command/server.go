@@ -1,6 +1,7 @@
 package command
 
 import (
+	"errors"
 	"strconv"
 	"time"
 )
@@ -49,8 +50,19 @@ func wait(c *Context) {
 // shutdownOptions are the words SHUTDOWN takes.
 type shutdownOptions struct{ save, noSave, now, force, abort bool }
 
+// End says whether a server takes a checkpoint at its end.
+type End int32
+
+// The ways to end.
+const (
+	EndAsConfigured End = iota // with save points
+	EndSaving                  // SHUTDOWN SAVE
+	EndNotSaving               // SHUTDOWN NOSAVE
+)
+
 // shutdown is SHUTDOWN [NOSAVE|SAVE] [NOW] [FORCE] [ABORT]. The connection gets no reply: it is
-// closed with all others. The data set cannot be saved, so SAVE fails unless FORCE is given too.
+// closed with all others. With SAVE a checkpoint is taken now, and another one of what is written until the end: if the first fails the
+// server stays, unless FORCE is given too.
 func shutdown(c *Context) {
 	options, ok := c.shutdownOptions()
 	server := &c.State.Server
@@ -59,16 +71,39 @@ func shutdown(c *Context) {
 		c.error(errSyntax)
 	case options.abort:
 		c.error(errNoShutdown)
-	case options.save && !options.force:
-		server.log().Error("cannot shut down with SAVE: there are no snapshots")
-		c.error(errShutdown)
 	case server.Shutdown == nil:
+		c.error(errShutdown)
+	case options.save && !c.savesBeforeEnd() && !options.force:
 		c.error(errShutdown)
 	default:
 		server.log().Info("shutting down", "asked by", c.Client.Address)
 		c.Client.Closing = true
-		server.Shutdown()
+		server.Shutdown(options.end())
 	}
+}
+
+// savesBeforeEnd takes a checkpoint, and logs why if it cannot.
+func (c *Context) savesBeforeEnd() bool {
+	saver, err := c.State.Server.Saver, errNobodySaves
+	if saver != nil {
+		c.Wait(func() { err = saver.Save() })
+	}
+	if err != nil {
+		c.State.Server.log().Error("cannot shut down with SAVE", "error", err)
+	}
+	return err == nil
+}
+
+var errNobodySaves = errors.New("there is nobody who takes checkpoints")
+
+func (o shutdownOptions) end() End {
+	switch {
+	case o.save:
+		return EndSaving
+	case o.noSave:
+		return EndNotSaving
+	}
+	return EndAsConfigured
 }
 
 // shutdownOptions reads the words behind SHUTDOWN and tells whether they go together.

@@ -35,7 +35,7 @@ type ServerState struct {
 	Traffic  func() Traffic // nil without sockets
 	Closing  chan struct{}  // closed when the server ends, so that no command waits on; nil for never
 	Saver    Saver          // takes checkpoints; nil refuses them
-	Shutdown func()         // begins the end of the server and returns at once; nil refuses SHUTDOWN
+	Shutdown func(End)      // begins the end of the server and returns at once; nil refuses SHUTDOWN
 	// Change puts options to use that assign has changed, and then SetCurrent, or says why not; it may block. nil refuses
 	// every change.
 	Change func(assign func(*config.Options)) error
