@@ -131,7 +131,8 @@ func (u *setbitUpdater) updateLarge(v *large) tsavorite.Status {
 		}
 	}
 	u.old = bitAt(b[:], u.offset&7)
-	if index < v.length && u.old == u.bit {
+	u.changed = index >= v.length || u.old != u.bit
+	if !u.changed {
 		return tsavorite.Found
 	}
 	b[0] = b[0]&^(0x80>>(u.offset&7)) | u.bit<<(7-u.offset&7)

@@ -155,7 +155,7 @@ func (o *bitOperation) carryOutIn(v *large) tsavorite.Status {
 	local := *o
 	local.offset = o.offset & 7
 	local.carryOut(bytes)
-	o.result, o.refused = local.result, local.refused
+	o.result, o.refused, o.changed = local.result, local.refused, local.changed
 	if field == before {
 		return tsavorite.Found
 	}
@@ -278,7 +278,7 @@ func (u *fieldUpdater) Write(value []byte, _ tsavorite.Record) {
 
 // updateLarge carries the operations out on a large string, which first gets all the bits that are written.
 func (u *fieldUpdater) updateLarge(v *large) tsavorite.Status {
-	u.wrongType = false
+	u.wrongType, u.oldLength = false, int(v.length)
 	if last := u.lastWritten >> 3; last >= v.length {
 		if status := v.write(last, []byte{0}); status != tsavorite.Found {
 			return status
