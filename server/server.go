@@ -35,6 +35,8 @@ type Options struct {
 	// OwnsProcess says that the process is the server's own: Memory then bounds all of it, and the Go heap is limited accordingly. Otherwise Memory
 	// bounds what the server itself has: log, index and the buffers of connections.
 	OwnsProcess bool
+	// ConfigFile is the path of the redis.conf that the options come from, for CONFIG REWRITE. Empty is none.
+	ConfigFile string
 
 	hooks hooks
 }
@@ -122,6 +124,7 @@ func New(options Options) (*Server, error) {
 	}
 	s.handler = &handler{state: s.state, log: log}
 	s.describe(options.LogLevel)
+	s.state.Server.ConfigFile = options.ConfigFile
 	s.handler.use(&s.options)
 	s.saver.server = s
 	s.saver.start(s.found)

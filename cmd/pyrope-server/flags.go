@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path/filepath"
 	"reflect"
 	"strconv"
 	"strings"
@@ -19,6 +20,8 @@ type flags struct {
 	ConfigFile string `arg:"" optional:"" name:"config-file" help:"Config file to import, as redis-server takes it."`
 
 	config.Options
+
+	rewritable string // the redis.conf that was read; empty is none
 
 	ImportPath   string           `name:"config-import-path" group:"Files" help:"Config file to import; the command line overrides it."`
 	ImportFormat config.Format    `name:"config-import-format" group:"Files" help:"RedisConf or JSON (JSON for a name that ends in .json)."`
@@ -54,10 +57,16 @@ func parse(arguments, environment []string, stdout, stderr io.Writer) (parsed *f
 		}
 	}
 	var entries []config.Entry
+	rewritable := ""
 	if path != "" {
 		var fileNotes []string
 		if entries, fileNotes, err = config.ReadFile(path, format); err != nil {
 			return nil, nil, false, err
+		}
+		if !config.IsJSON(path, format) {
+			if rewritable, err = filepath.Abs(path); err != nil {
+				return nil, nil, false, err
+			}
 		}
 		notes = append(notes, fileNotes...)
 	}
@@ -66,7 +75,9 @@ func parse(arguments, environment []string, stdout, stderr io.Writer) (parsed *f
 	if quiet := others["quiet"]; quiet != "" {
 		values["quiet"] = quiet
 	}
-	parsed, done, err = parseOver(values, arguments, stdout, stderr)
+	if parsed, done, err = parseOver(values, arguments, stdout, stderr); parsed != nil {
+		parsed.rewritable = rewritable
+	}
 	return parsed, notes, done, err
 }
 

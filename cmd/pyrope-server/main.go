@@ -76,7 +76,7 @@ func serve(flags *flags, notes []string, stdout, stderr io.Writer, signals <-cha
 	if !flags.Quiet {
 		fmt.Fprintf(stdout, "Pyrope %s, %s/%s, pid %d\n", programVersion(), runtime.GOOS, runtime.GOARCH, os.Getpid())
 	}
-	s, err := server.New(server.Options{Options: flags.Options, Log: log, LogLevel: level, OwnsProcess: true})
+	s, err := server.New(server.Options{Options: flags.Options, Log: log, LogLevel: level, OwnsProcess: true, ConfigFile: flags.rewritable})
 	if err != nil {
 		return err
 	}

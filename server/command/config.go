@@ -84,6 +84,9 @@ func configSet(c *Context) {
 	for _, change := range changes {
 		change()
 	}
+	for name := range seen {
+		c.State.noteChanged(name)
+	}
 	c.ok()
 }
 
@@ -92,10 +95,6 @@ func configResetStatistics(c *Context) {
 	c.State.resetStatistics()
 	c.ok()
 }
-
-// configRewrite is CONFIG REWRITE. Options come from the command line, and a config file is only
-// read: there is none to write to.
-func configRewrite(c *Context) { c.error(errNoConfigFile) }
 
 // configHelp is CONFIG HELP.
 func configHelp(c *Context) {

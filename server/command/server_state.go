@@ -34,8 +34,10 @@ type ServerState struct {
 	LogLevel *slog.LevelVar // what CONFIG SET loglevel changes; nil for a fixed level
 	Traffic  func() Traffic // nil without sockets
 	Closing  chan struct{}  // closed when the server ends, so that no command waits on; nil for never
-	Saver    Saver          // takes checkpoints; nil refuses them
-	Shutdown func(End)      // begins the end of the server and returns at once; nil refuses SHUTDOWN
+	// ConfigFile is the redis.conf that the server was started with, which CONFIG REWRITE writes; empty is none.
+	ConfigFile string
+	Saver      Saver     // takes checkpoints; nil refuses them
+	Shutdown   func(End) // begins the end of the server and returns at once; nil refuses SHUTDOWN
 	// Change puts options to use that assign has changed, and then SetCurrent, or says why not; it may block. nil refuses
 	// every change.
 	Change func(assign func(*config.Options)) error

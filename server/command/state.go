@@ -48,6 +48,7 @@ type State struct {
 		sync.Mutex
 		contexts map[*Context]struct{} // live ones: their counters are summed by Totals
 		retired  *Stats                // the sum of the counters of closed ones
+		changed  map[string]struct{}   // the parameters that CONFIG SET has changed
 		baseline *Stats                // what the sum was at the last ResetTotals
 	}
 }

@@ -25,10 +25,7 @@ func ReadFile(path string, format Format) ([]Entry, []string, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("cannot read config file: %w", err)
 	}
-	if format == "" && strings.EqualFold(filepath.Ext(path), ".json") {
-		format = JSON
-	}
-	if format == JSON {
+	if IsJSON(path, format) {
 		entries, err := parseJSON(text)
 		if err != nil {
 			err = fmt.Errorf("cannot read config file %s: %w", path, err)
@@ -43,6 +40,11 @@ func ReadFile(path string, format Format) ([]Entry, []string, error) {
 		parsed.notes[i] = path + ": " + parsed.notes[i]
 	}
 	return parsed.entries, parsed.notes, nil
+}
+
+// IsJSON tells how ReadFile takes a file.
+func IsJSON(path string, format Format) bool {
+	return format == JSON || format == "" && strings.EqualFold(filepath.Ext(path), ".json")
 }
 
 // Apply sets the options that the entries give.

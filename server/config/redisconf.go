@@ -34,6 +34,38 @@ func (p *redisConf) parse(text []byte) error {
 	return nil
 }
 
+// Directive is the option that a line of a redis.conf gives a value, in lower case; empty for a comment and the like.
+func Directive(line string) string {
+	arguments, err := splitArguments(line)
+	if err != nil || len(arguments) == 0 {
+		return ""
+	}
+	return strings.ToLower(arguments[0])
+}
+
+// Quote is a value as a redis.conf has it: words as they are, anything else between quotes.
+func Quote(value string) string {
+	plain := func(r rune) bool { return r > ' ' && r < 0x7f && !strings.ContainsRune("\"'\\#", r) || r == ' ' }
+	if value != "" && strings.TrimSpace(value) == value && strings.IndexFunc(value, func(r rune) bool { return !plain(r) }) < 0 {
+		return value
+	}
+	var b strings.Builder
+	b.WriteByte('"')
+	for i := range len(value) {
+		switch c := value[i]; {
+		case c == '"' || c == '\\':
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		case c < ' ' || c >= 0x7f:
+			fmt.Fprintf(&b, "\\x%02x", c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
 // parseLine reads one line.
 func (p *redisConf) parseLine(line string, number int) error {
 	arguments, err := splitArguments(line)
