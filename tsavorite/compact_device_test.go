@@ -288,3 +288,33 @@ func TestCompactionBesideWriters(t *testing.T) {
 		t.Errorf("nothing was gained: %s", fmt.Sprintf("%+v", info))
 	}
 }
+
+// TestCompactionWaitsForALatchThatIsHeld: a record whose bucket stays latched is not taken for dead.
+func TestCompactionWaitsForALatchThatIsHeld(t *testing.T) {
+	store, s := openTiered(t, tieredOptions(t))
+	const count = 400
+	writeRounds(t, s, count, 1)
+	holder := openSession(t, store)
+	defer holder.Close()
+	held := []tsavorite.Key{compactKey(0), compactKey(1), compactKey(2)}
+	holder.Enter()
+	holder.Latch(held)
+	holder.Leave()
+	done := make(chan error, 1)
+	go func() {
+		_, err := store.Compact()
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		t.Fatalf("compaction went past a latch that is held: %v", err)
+	case <-time.After(200 * time.Millisecond):
+	}
+	holder.Enter()
+	holder.Unlatch()
+	holder.Leave()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	wantRound(t, s, count, 0)
+}

@@ -272,8 +272,8 @@ func (s *Session) considerWindow(b []byte, at record.Address, limit int) (end re
 		next := at + record.Address(size)
 		if r := record.InBuffer(b); c.wants(r) {
 			c.looked++
-			if !r.IsTombstone() {
-				s.consider(r, at, next, false)
+			if !r.IsTombstone() && !s.consider(r, at, next, false) {
+				return at, 0, errBusy // a latch stays busy, and compaction must not take the record for dead
 			}
 		}
 		at, b = next, b[size:]
