@@ -31,7 +31,8 @@ func tieredOptions(t *testing.T) tsavorite.Options {
 	return tsavorite.Options{Device: d, MemoryBytes: 32 << 10, PageBytes: 4 << 10, IndexBytes: 512, CompactionMaxDeadPercent: 100}
 }
 
-func openTiered(t *testing.T, o tsavorite.Options) (*tsavorite.Store, *tsavorite.Session) {
+// openOutside opens a store with a session that is outside Enter and Leave; both are closed when the test ends.
+func openOutside(t *testing.T, o tsavorite.Options) (*tsavorite.Store, *tsavorite.Session) {
 	t.Helper()
 	store, err := tsavorite.Open(o)
 	if err != nil {
@@ -78,7 +79,7 @@ func wantRound(t *testing.T, s *tsavorite.Session, count, round int) {
 
 // TestCompactFreesTheDevice: a forced run leaves what is live and not much else, and reports so.
 func TestCompactFreesTheDevice(t *testing.T) {
-	store, s := openTiered(t, tieredOptions(t))
+	store, s := openOutside(t, tieredOptions(t))
 	const count = 1000
 	writeRounds(t, s, count, 6)
 	before := store.Info()
@@ -104,7 +105,7 @@ func TestCompactFreesTheDevice(t *testing.T) {
 func TestDeadShareStartsCompaction(t *testing.T) {
 	o := tieredOptions(t)
 	o.CompactionMaxDeadPercent = 40
-	store, s := openTiered(t, o)
+	store, s := openOutside(t, o)
 	const count = 600
 	writeRounds(t, s, count, 8)
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
@@ -123,7 +124,7 @@ func TestDeadShareStartsCompaction(t *testing.T) {
 func TestExpiredPagesAreNotRead(t *testing.T) {
 	o, clock := tieredOptions(t), newTestClock()
 	o.Clock, o.CompactionMaxDeadPercent = clock.Load, 50
-	store, s := openTiered(t, o)
+	store, s := openOutside(t, o)
 	for n := range 2000 {
 		s.Enter()
 		s.Upsert(compactKey(n), tieredValue(n, 0), tsavorite.Metadata{Deadline: clock.Load() + 1000})
@@ -149,7 +150,7 @@ func TestExpiredPagesAreNotRead(t *testing.T) {
 func TestBoundOfTheDevice(t *testing.T) {
 	o := tieredOptions(t)
 	o.MaxDeviceBytes = 128 << 10
-	store, s := openTiered(t, o)
+	store, s := openOutside(t, o)
 	const count = 400
 	writeRounds(t, s, count, 20)
 	wantRound(t, s, count, 19)
@@ -196,7 +197,7 @@ func TestBoundOfTheDevice(t *testing.T) {
 func TestBoundThatEvicts(t *testing.T) {
 	o := tieredOptions(t)
 	o.MaxDeviceBytes, o.EvictOldest = 64<<10, true
-	store, s := openTiered(t, o)
+	store, s := openOutside(t, o)
 	const count = 5000
 	writeRounds(t, s, count, 1)
 	info := store.Info()
@@ -215,7 +216,7 @@ func TestCompactionSurvivesFaults(t *testing.T) {
 	for _, op := range []device.Op{device.OpRead, device.OpWrite} {
 		for n := 1; ; n++ {
 			o := tieredOptions(t)
-			store, s := openTiered(t, o)
+			store, s := openOutside(t, o)
 			const count = 120
 			writeRounds(t, s, count, 5)
 			failing := o.Device.(*faultdev.Device)
@@ -243,7 +244,7 @@ func TestCompactionBesideWriters(t *testing.T) {
 	watch(t, 2*time.Minute)
 	o := tieredOptions(t)
 	o.IndexMaxBytes = 4096
-	store, s := openTiered(t, o)
+	store, s := openOutside(t, o)
 	const keys, rounds, writers = 300, 25, 3
 	var counted [keys]atomic.Int64
 	stop := make(chan struct{})
@@ -291,7 +292,7 @@ func TestCompactionBesideWriters(t *testing.T) {
 
 // TestCompactionWaitsForALatchThatIsHeld: a record whose bucket stays latched is not taken for dead.
 func TestCompactionWaitsForALatchThatIsHeld(t *testing.T) {
-	store, s := openTiered(t, tieredOptions(t))
+	store, s := openOutside(t, tieredOptions(t))
 	const count = 400
 	writeRounds(t, s, count, 1)
 	holder := openSession(t, store)
@@ -317,4 +318,29 @@ func TestCompactionWaitsForALatchThatIsHeld(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantRound(t, s, count, 0)
+}
+
+// TestDroppedBytesAreNotDead: what a truncation drops leaves the estimate of dead bytes.
+func TestDroppedBytesAreNotDead(t *testing.T) {
+	o, clock := tieredOptions(t), newTestClock()
+	o.Clock = clock.Load
+	store, s := openOutside(t, o)
+	for round := range 3 {
+		for n := range 500 {
+			s.Enter()
+			s.Upsert(compactKey(n), tieredValue(n, round), tsavorite.Metadata{Deadline: clock.Load() + 1000})
+			s.Leave()
+		}
+	}
+	clock.Add(2000)
+	if info := store.Info(); info.DeadBytes < 2*info.MemoryBytes {
+		t.Errorf("%d bytes are dead of what was overwritten and has expired", info.DeadBytes)
+	}
+	if err := store.Truncate(); err != nil {
+		t.Fatal(err)
+	}
+	writeRounds(t, s, 300, 1)
+	if info := store.Info(); info.DeadBytes > info.LiveBytes/4 {
+		t.Errorf("%d bytes are dead and %d live after a truncation and 300 new keys", info.DeadBytes, info.LiveBytes)
+	}
 }

@@ -34,6 +34,7 @@ func (s *Store) deadEstimate() (dead, all uint64) {
 	all = a.Tail - min(a.Begin, a.Tail)
 	dead = uint64(max(s.dead.bytes.Load(), 0))
 	if s.lifetimes.inUse.Load() {
+		s.lifetimes.drop(s.log.PageStart(s.log.Begin()), s.options.PageBytes) // what a truncation or the bound has dropped
 		dead += s.lifetimes.expired(s.now())
 	}
 	return min(dead, all), all

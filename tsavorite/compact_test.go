@@ -14,21 +14,7 @@ import (
 // memoryStore is a store without a device: sixteen pages of 4 KiB.
 func memoryStore(t *testing.T) (*tsavorite.Store, *tsavorite.Session) {
 	t.Helper()
-	store, err := tsavorite.Open(tsavorite.Options{MemoryBytes: 64 << 10, PageBytes: 4 << 10, IndexBytes: 4096})
-	if err != nil {
-		t.Fatal(err)
-	}
-	session, err := store.NewSession()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		session.Close()
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return store, session
+	return openOutside(t, tsavorite.Options{MemoryBytes: 64 << 10, PageBytes: 4 << 10, IndexBytes: 4096})
 }
 
 func compactKey(n int) tsavorite.Key { return tsavorite.Key{Bytes: fmt.Appendf(nil, "key-%04d", n)} }

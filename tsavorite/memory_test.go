@@ -18,21 +18,7 @@ func openMemory(t *testing.T, change func(*tsavorite.Options)) (*tsavorite.Store
 	t.Helper()
 	o := tsavorite.Options{MemoryBytes: 16 * memoryPage, MemoryCeilingBytes: 64 * memoryPage, PageBytes: memoryPage, IndexBytes: 4096}
 	change(&o)
-	store, err := tsavorite.Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	session, err := store.NewSession()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		session.Close()
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return store, session
+	return openOutside(t, o)
 }
 
 // memoryValue is a value of which seven fill a page.

@@ -133,6 +133,7 @@ func (s *Store) Truncate() error {
 	s.unitGate.RLock()
 	defer s.unitGate.RUnlock()
 	s.log.Truncate()
+	s.dead.bytes.Store(0)
 	return nil
 }
 
@@ -169,7 +170,7 @@ func (s *Store) SetMemory(bytes uint64) { s.log.SetBudget(bytes) }
 
 // SetEvictOldest changes EvictOldest of the options while the store serves.
 func (s *Store) SetEvictOldest(evict bool) {
-	bytes, _ := s.log.DeviceBound()
+	bytes := s.log.DeviceBound()
 	s.BoundDevice(bytes, evict)
 	s.log.SetEvict(evict)
 }
@@ -300,7 +301,7 @@ func (s *Store) Info() Info {
 		OverflowBytes: x.OverflowBytes, IndexGrowths: x.Growths,
 	}
 	info.DeviceBytes, info.EvictedBytes = s.log.DeviceBytes(), s.log.EvictedBytes()
-	info.MaxDeviceBytes, _ = s.log.DeviceBound()
+	info.MaxDeviceBytes = s.log.DeviceBound()
 	dead, all := s.deadEstimate()
 	info.DeadBytes, info.LiveBytes = dead, all-dead
 	s.runs.mu.Lock()

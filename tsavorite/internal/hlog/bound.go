@@ -15,8 +15,7 @@ type bound struct {
 }
 
 // BoundDevice sets how many bytes of the log may lie on the device, 0 for no bound, and whether the oldest pages
-// are dropped to stay below it. Without that, writers find no room until compaction has made some. A lower bound takes
-// back no room that was granted before.
+// are dropped to stay below it. Without that, writers find no room until compaction has made some.
 func (l *Log) BoundDevice(bytes uint64, evict bool) {
 	l.bound.bytes.Store(bytes)
 	l.bound.evicts.Store(evict)
@@ -25,10 +24,8 @@ func (l *Log) BoundDevice(bytes uint64, evict bool) {
 	l.signal()
 }
 
-// DeviceBound returns what BoundDevice set.
-func (l *Log) DeviceBound() (bytes uint64, evict bool) {
-	return l.bound.bytes.Load(), l.bound.evicts.Load()
-}
+// DeviceBound is how many bytes BoundDevice allows.
+func (l *Log) DeviceBound() uint64 { return l.bound.bytes.Load() }
 
 // EvictedBytes is how much was dropped to stay below the bound.
 func (l *Log) EvictedBytes() uint64 { return l.bound.evicted.Load() }
