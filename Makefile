@@ -68,8 +68,8 @@ fuzz: ## Run every fuzz target for FUZZTIME (20s) each
 		done; \
 	done
 
-differential: ## Compare COUNT (200000) random commands of each family with redis-server, in RESP2 and RESP3
-	$(GO) test -count=1 -timeout 4h -run '^TestSame' ./server/servertest -args -commands $(or $(COUNT),200000)
+differential: ## Compare COUNT (200000) random commands of each family with redis-server, in RESP2 and RESP3 (SEED=N repeats a run)
+	$(GO) test -count=1 -timeout 4h -run '^TestSame' ./server/servertest -args -seed $(or $(SEED),0) -commands $(or $(COUNT),200000)
 
 crash: ## Kill a server under load COUNT (200) times in each of four modes, and compare all data after each start (SEED=N repeats a load)
 	$(GO) test -count=1 -v -timeout 8h -run '^TestKilledServer' ./cmd/pyrope-server -args -kills $(or $(COUNT),200) $(if $(SEED),-seed $(SEED))

@@ -184,7 +184,7 @@ func (u *etagUpdater) next(current uint64, found bool) nextEtag {
 	return nextEtag{true, current + 1}
 }
 
-func (u *etagUpdater) wantsValue() bool { return u.refused != nil }
+func (u *etagUpdater) wantsValue(int64) bool { return u.refused != nil }
 
 func (u *etagUpdater) replacement() []byte { return u.value }
 
@@ -209,7 +209,7 @@ func (u *etagRemover) Plan(current tsavorite.Record, found bool) tsavorite.Plan 
 	return tsavorite.Plan{Action: tsavorite.Remove}
 }
 
-func (u *etagRemover) wantsValue() bool { return false }
+func (u *etagRemover) wantsValue(int64) bool { return false }
 
 // Write is never called: the plan has no value.
 func (u *etagRemover) Write([]byte, tsavorite.Record) {}

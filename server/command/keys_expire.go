@@ -130,7 +130,7 @@ func (u *expireUpdater) allows(present int64) bool {
 		!(u.onlyIfSooner && !none && u.deadline >= present)
 }
 
-func (u *expireUpdater) wantsValue() bool { return false }
+func (u *expireUpdater) wantsValue(int64) bool { return false }
 
 // Write is never called: the plan keeps the value.
 func (u *expireUpdater) Write([]byte, tsavorite.Record) {}
@@ -160,7 +160,7 @@ func (u *persistUpdater) Plan(current tsavorite.Record, found bool) tsavorite.Pl
 	return plan
 }
 
-func (u *persistUpdater) wantsValue() bool { return false }
+func (u *persistUpdater) wantsValue(int64) bool { return false }
 
 // Write is never called: the plan keeps the value.
 func (u *persistUpdater) Write([]byte, tsavorite.Record) {}

@@ -252,6 +252,23 @@ func TestDroppedChunksTakeTheValueAlong(t *testing.T) {
 	}
 }
 
+// TestLargeNumbers: where pages are small, digits may fill several chunks, and are a number all the same.
+func TestLargeNumbers(t *testing.T) {
+	c := newTestContext(t, tinyPages)
+	client := &Client{}
+	text := "1" + strings.Repeat("0", 4900)
+	one(t, c, client, "SET", "k", text)
+	if got := one(t, c, client, "INCRBYFLOAT", "k", "1"); !strings.HasPrefix(got, "$4901\r\n1000000000000000000") {
+		t.Errorf("INCRBYFLOAT of %d digits answers %.60q", len(text), got)
+	}
+	one(t, c, client, "SET", "k", strings.Repeat("1", floatMaxBytes))
+	for _, words := range [][]string{{"INCRBYFLOAT", "k", "1"}, {"INCR", "k"}} {
+		if got := one(t, c, client, words...); !strings.HasPrefix(got, "-ERR value is not ") {
+			t.Errorf("%s of %d digits answers %.60q", words[0], floatMaxBytes, got)
+		}
+	}
+}
+
 // TestSameAsSmallStrings runs random commands in a store of tiny pages and in one where nothing is large.
 func TestSameAsSmallStrings(t *testing.T) {
 	seed := rand.Uint64()

@@ -5,9 +5,9 @@ import "github.com/pyropedb/pyrope/tsavorite"
 // An Updater that knows nothing of large strings is given their value as a whole, and writes one as a
 // whole. These interfaces spare that.
 
-// indifferentUpdater is an Updater that may not look at the present value.
+// indifferentUpdater is an Updater that may not look at the present value, a large string of length bytes.
 type indifferentUpdater interface {
-	wantsValue() bool
+	wantsValue(length int64) bool
 }
 
 // replacingUpdater is an Updater whose new value is there already.
@@ -52,7 +52,7 @@ func (g *updateGuard) planLarge(current tsavorite.Record) tsavorite.Plan {
 	g.descriptor = parseDescriptor(current.Value)
 	g.large, g.removed = true, false
 	keep := tsavorite.Plan{Action: tsavorite.Keep}
-	if !isIndifferent(g.inner) {
+	if !isIndifferent(g.inner, g.length) {
 		return keep
 	}
 	current.Kind, current.Value = kindString, nil
@@ -76,9 +76,9 @@ func (g *updateGuard) planLarge(current tsavorite.Record) tsavorite.Plan {
 // Write has the updater write.
 func (g *updateGuard) Write(value []byte, current tsavorite.Record) { g.inner.Write(value, current) }
 
-func isIndifferent(u tsavorite.Updater) bool {
+func isIndifferent(u tsavorite.Updater, length int64) bool {
 	i, ok := u.(indifferentUpdater)
-	return ok && !i.wantsValue()
+	return ok && !i.wantsValue(length)
 }
 
 // tryUpdate runs an updater on a key unless that takes large strings: updateGuard.large tells.
@@ -159,7 +159,7 @@ func (c *Context) enlarge(entry *cutEntry, updater tsavorite.Updater, u partialU
 
 // updateWhole gives the updater the value as a whole, and carries its plan out.
 func (c *Context) updateWhole(entry *cutEntry, updater tsavorite.Updater) (status tsavorite.Status, again bool) {
-	if !isIndifferent(updater) {
+	if !isIndifferent(updater, entry.large.length) {
 		if status = entry.load(c); status != tsavorite.Found {
 			return status, status == tsavorite.NotFound
 		}

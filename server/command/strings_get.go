@@ -72,7 +72,7 @@ type removeUpdater struct {
 	wrongType bool // outcome: it was left alone
 }
 
-func (u *removeUpdater) wantsValue() bool { return u.old != nil }
+func (u *removeUpdater) wantsValue(int64) bool { return u.old != nil }
 
 // Plan removes the key if there is one.
 func (u *removeUpdater) Plan(current tsavorite.Record, found bool) tsavorite.Plan {

@@ -86,7 +86,7 @@ func (u *counterUpdater) add(current tsavorite.Record, found bool) (problem stri
 }
 
 // A large string is no number: none is as long.
-func (u *counterUpdater) wantsValue() bool { return false }
+func (u *counterUpdater) wantsValue(int64) bool { return false }
 
 // Write fills in the digits.
 func (u *counterUpdater) Write(value []byte, _ tsavorite.Record) { copy(value, u.digits[:u.length]) }
@@ -150,7 +150,8 @@ func (u *floatUpdater) add(current tsavorite.Record, found bool) (problem string
 	return ""
 }
 
-func (u *floatUpdater) wantsValue() bool { return false }
+// A large string may be a number where pages are small: one of five thousand digits.
+func (u *floatUpdater) wantsValue(length int64) bool { return length < floatMaxBytes }
 
 // Write fills in the text.
 func (u *floatUpdater) Write(value []byte, _ tsavorite.Record) { copy(value, u.text) }

@@ -208,7 +208,7 @@ func (u *setUpdater) Plan(current tsavorite.Record, found bool) tsavorite.Plan {
 	return plan
 }
 
-func (u *setUpdater) wantsValue() bool { return u.wantOld }
+func (u *setUpdater) wantsValue(int64) bool { return u.wantOld }
 
 func (u *setUpdater) replacement() []byte { return u.value }
 

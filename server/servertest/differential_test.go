@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	seed     = flag.Uint64("seed", 0, "of the random commands; 0 takes a new one")
+	seed     = flag.Uint64("seed", 1, "of the random commands; 0 takes a new one")
 	commands = flag.Int("commands", 3000, "random commands for each configuration")
 )
 
