@@ -2,6 +2,7 @@ package main
 
 import (
 	"strings"
+	"time"
 
 	"github.com/pyropedb/pyrope/benchmark/report"
 )
@@ -55,6 +56,7 @@ type row struct {
 	AggTrimmed    float64 `json:"agg_trimmed_mean"`
 	AggMin        float64 `json:"agg_min"`
 	AggMax        float64 `json:"agg_max"`
+	LongestPause  float64 `json:"max_gc_pause_ms"` // of the window
 }
 
 // rows turns the results into rows.
@@ -89,5 +91,6 @@ func (w *row) fill(r *result) {
 	w.Overshoot, w.ExitLag = r.overshoot.total(), float64(r.exitLag.Microseconds())/1000
 	w.Reads, w.Writes, w.Deletes = r.tally.reads, r.tally.writes, r.tally.deletes
 	w.GC2, w.Allocated = r.used.Collections, r.allocatedByWorker()
+	w.LongestPause = float64(r.pause) / float64(time.Millisecond)
 	w.LogBegin, w.LogHead, w.LogReadOnly, w.LogTail = r.logBegin, r.logHead, r.logReadOnly, r.logTail
 }

@@ -32,19 +32,19 @@ type options struct {
 	LoadThreads int   `default:"0" help:"Workers of the load phase; 0 is as many as --threads."`
 	Sweep       []int `name:"run-threads-sweep" placeholder:"T,..." help:"Worker counts to run with, one after another, on one loaded store."`
 
-	Keys         uint64   `short:"n" default:"0" help:"Number of keys; 0 is 100,000,000, or 2,000,000 with --preset 2M."`
-	ValueSize    int      `short:"v" default:"100" help:"Bytes of a value."`
-	ValueSizeMax int      `default:"0" placeholder:"BYTES" help:"Sizes of values go up to this, log-uniformly, each key's by its number; 0 gives all --value-size."`
-	Preset       []string `placeholder:"A" help:"A workload of YCSB, which sets --rumd and --distribution where they are not given: A, B, C, D or F; 2M sets --keys. Both: 2M,A."`
-	Mix          mix      `name:"rumd" placeholder:"R,U,M,D" help:"Percentages of reads, upserts, RMWs and deletes; 100,0,0,0 without a preset."`
-	Distribution string   `short:"d" placeholder:"NAME" help:"How keys are chosen: uniform (without a preset), zipf, or latest: zipf from the newest key on, and upserts add keys."`
-	ZipfTheta    float64  `default:"0.99" help:"Skew of zipf, from 0 to below 1."`
-	RunSeconds   float64  `name:"runsec" default:"30" help:"Seconds of the measured window."`
-	WarmupSecs   float64  `name:"warmup-sec" default:"5" help:"Seconds that are run before the window and discarded."`
-	Batch        int      `name:"batch-size" short:"b" default:"1024" help:"Operations between looks at the stop flag; also the keys of a batched read."`
-	Seed         uint64   `short:"s" default:"211" help:"Seed of the key and operation choice."`
-	Iterations   int      `short:"i" default:"1" help:"Runs for each worker count."`
-	ReadMode     string   `default:"auto" enum:"auto,batch,async,single" help:"How reads are asked for: batch, async or single (which prefetches nothing, for writes neither); auto is batch in memory and async with data on the device."`
+	Keys         uint64      `short:"n" default:"0" help:"Number of keys; 0 is 100,000,000, or 2,000,000 with --preset 2M."`
+	ValueSize    int         `short:"v" default:"100" help:"Bytes of a value."`
+	ValueSizeMax config.Size `default:"0" placeholder:"BYTES" help:"Sizes of values go up to this, log-uniformly, each key's by its number; 0 gives all --value-size."`
+	Preset       []string    `placeholder:"A" help:"A workload of YCSB, which sets --rumd and --distribution where they are not given: A, B, C, D or F; 2M sets --keys. Both: 2M,A."`
+	Mix          mix         `name:"rumd" placeholder:"R,U,M,D" help:"Percentages of reads, upserts, RMWs and deletes; 100,0,0,0 without a preset."`
+	Distribution string      `short:"d" placeholder:"NAME" help:"How keys are chosen: uniform (without a preset), zipf, or latest: zipf from the newest key on, and upserts add keys."`
+	ZipfTheta    float64     `default:"0.99" help:"Skew of zipf, from 0 to below 1."`
+	RunSeconds   float64     `name:"runsec" default:"30" help:"Seconds of the measured window."`
+	WarmupSecs   float64     `name:"warmup-sec" default:"5" help:"Seconds that are run before the window and discarded."`
+	Batch        int         `name:"batch-size" short:"b" default:"1024" help:"Operations between looks at the stop flag; also the keys of a batched read."`
+	Seed         uint64      `short:"s" default:"211" help:"Seed of the key and operation choice."`
+	Iterations   int         `short:"i" default:"1" help:"Runs for each worker count."`
+	ReadMode     string      `default:"auto" enum:"auto,batch,async,single" help:"How reads are asked for: batch, async or single (which prefetches nothing, for writes neither); auto is batch in memory and async with data on the device."`
 
 	HashPack    float64     `name:"hashpack" default:"2.0" help:"Keys an index bucket; sets the size of the index."`
 	IndexSize   config.Size `default:"0" help:"Size of the index, a power of two; 0 follows --hashpack."`
@@ -64,6 +64,7 @@ type options struct {
 	Validate         bool    `help:"Check every byte of every value instead of timing; exit with 2 on a difference."`
 	DumpDistribution bool    `help:"Print how full the buckets of the index are after the load."`
 	ReportInterval   float64 `name:"report-interval-sec" default:"0" help:"Seconds between progress lines during a run; 0 is none."`
+	GCEvery          float64 `name:"gc-every" default:"0" placeholder:"SECONDS" help:"Force a garbage collection so often within the window, to see the pauses; 0 leaves it to the runtime."`
 	Quiet            bool    `help:"Print the results only."`
 	report.Files
 }
@@ -93,8 +94,8 @@ func (o *options) Check() error {
 		return fmt.Errorf("--keys is %d; it must be from 1 to %d", o.Keys, uint64(maxKeys))
 	case o.ValueSize < minValueBytes || o.ValueSize > maxValueBytes:
 		return fmt.Errorf("--value-size is %d; it must be from %d to %d", o.ValueSize, minValueBytes, maxValueBytes)
-	case o.ValueSizeMax != 0 && (o.ValueSizeMax < o.ValueSize || o.ValueSizeMax > maxValueBytes):
-		return fmt.Errorf("--value-size-max is %d; it must be 0 or from --value-size (%d) to %d", o.ValueSizeMax, o.ValueSize, maxValueBytes)
+	case o.ValueSizeMax != 0 && (o.ValueSizeMax < config.Size(o.ValueSize) || o.ValueSizeMax > maxValueBytes):
+		return fmt.Errorf("--value-size-max is %v; it must be 0 or from --value-size (%d) to %d", o.ValueSizeMax, o.ValueSize, maxValueBytes)
 	case !(o.ZipfTheta >= 0 && o.ZipfTheta < 1):
 		return fmt.Errorf("--zipf-theta is %v; it must be at least 0 and less than 1", o.ZipfTheta)
 	case o.NumaNode < 0:
@@ -111,6 +112,8 @@ func (o *options) Check() error {
 		return fmt.Errorf("--hashpack is %v; it must be more than 0", o.HashPack)
 	case !(o.ReportInterval >= 0):
 		return fmt.Errorf("--report-interval-sec is %v; it must not be negative", o.ReportInterval)
+	case !(o.GCEvery >= 0):
+		return fmt.Errorf("--gc-every is %v; it must not be negative", o.GCEvery)
 	}
 	return o.validateStore()
 }
@@ -146,7 +149,7 @@ func (o *options) validateStore() error {
 
 // sizes are those of the values; Check has seen that there are such.
 func (o *options) sizes() workload.Sizes {
-	s, _ := workload.NewSizes(o.ValueSize, o.ValueSizeMax)
+	s, _ := workload.NewSizes(o.ValueSize, int(o.ValueSizeMax))
 	return s
 }
 

@@ -91,7 +91,7 @@ func TestCSVColumns(t *testing.T) {
 		"reader_copy_bytes, device, device_throttle, device_completion_threads, device_io_backend, session_context, hashpack_configured, hashpack_effective, " +
 		"index_size_requested, index_size_applied, log_memory, page_size, segment_size, mutable_fraction, warmup_sec, runsec, elapsed_sec, " +
 		"total_ops_for_throughput, ops_per_sec, overshoot_ops, max_worker_exit_lag_ms, reads, writes, deletes, gc_gen0, gc_gen1, gc_gen2, " +
-		"alloc_bytes_by_worker_max, log_begin, log_head, log_readonly, log_tail, agg_mean_ops_per_sec, agg_stdev_ops_per_sec, agg_trimmed_mean, agg_min, agg_max"
+		"alloc_bytes_by_worker_max, log_begin, log_head, log_readonly, log_tail, agg_mean_ops_per_sec, agg_stdev_ops_per_sec, agg_trimmed_mean, agg_min, agg_max, max_gc_pause_ms"
 	if got := strings.Join(lines[0], ", "); got != want {
 		t.Errorf("columns are\n%s\nwant\n%s", got, want)
 	}

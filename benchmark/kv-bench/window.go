@@ -77,13 +77,17 @@ func lookAt(workers []*worker) tally {
 
 // pass lets a time go by, with progress lines if asked for. A failure or an interrupt cuts it short.
 func (b *bench) pass(c *program.Clock, d time.Duration, workers []*worker, failed <-chan struct{}) {
-	interval := time.Duration(b.options.ReportInterval * float64(time.Second))
-	last, lastTotal := time.Now(), lookAt(workers).total()
+	interval, collect := seconds(b.options.ReportInterval), seconds(b.options.GCEvery)
+	last, lastTotal, collected := time.Now(), lookAt(workers).total(), time.Now()
 	c.Pass(d, failed, func(now time.Time) bool {
 		if interval > 0 && now.Sub(last) >= interval {
 			total := lookAt(workers).total()
 			b.printf("[progress t=%d] %s ops/sec\n", len(workers), report.N0(uint64(float64(total-lastTotal)/now.Sub(last).Seconds())))
 			last, lastTotal = now, total
+		}
+		if collect > 0 && now.Sub(collected) >= collect {
+			runtime.GC()
+			collected = now
 		}
 		return b.interrupted.Load()
 	})
