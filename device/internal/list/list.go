@@ -2,7 +2,10 @@
 //
 //	head -> request -Next-> request -Next-> request <- tail
 //
-// A request is in at most one list at a time. A list has no lock of its own; the owner guards it.
+// A list has no lock of its own; the owner guards it.
+//
+//	Q1  A request is in at most one list at a time; outside of one its Next is nil.
+//	Q2  head and tail are nil together, and count is how many Next pointers lead from one to the other, plus one.
 package list
 
 import "github.com/pyropedb/pyrope/device"

@@ -7,6 +7,7 @@ import (
 	"github.com/pyropedb/pyrope/device/internal/list"
 )
 
+// TestRequestsKeepTheirOrder is Q1 and Q2.
 func TestRequestsKeepTheirOrder(t *testing.T) {
 	var l list.Requests
 	if l.Pop() != nil || l.First() != nil || l.Len() != 0 {

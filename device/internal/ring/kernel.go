@@ -16,6 +16,17 @@
 // A queue whose requests are the only ones of its ring waits for a part of them, not for the first: each
 // return to refill costs a system call or two, a doorbell of the device and a switch of threads.
 // WaitLimit bounds what that adds to the time of a read.
+//
+// Invariants, beside the device's own (D1 to D8):
+//
+//	K1  A slot is taken from when its piece is staged until its completion is reaped or the kernel refuses it, so the
+//	    kernel has never more than there are slots, and no completion is without one.
+//	K2  A request is in one place: waiting, in slots, or in its queue's done list. It gets there once, when its
+//	    last piece has ended and no byte of it waits to be staged.
+//	K3  One goroutine leads at a time. The lock is not held while it waits in the kernel.
+//	K4  Who gives up the lock has passed on what was staged, or leads and does so next. While requests are in flight
+//	    and a queue waits, one leads: a leader that leaves wakes the oldest follower.
+//	K5  A queue waits for more than one completion only if all requests of the ring are its own.
 package ring
 
 import (

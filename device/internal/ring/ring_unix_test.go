@@ -27,6 +27,7 @@ func fakeDriver(n nature) Driver {
 	}
 }
 
+// TestDeviceOverDifficultKernels holds K1 to K4, by the device's contract, to kernels that are busy, refuse, and move parts.
 func TestDeviceOverDifficultKernels(t *testing.T) {
 	for name, c := range map[string]struct {
 		nature   nature
@@ -73,7 +74,7 @@ func newQueue(t *testing.T, d *Device) *Queue {
 	return q.(*Queue)
 }
 
-// TestRefusedOperationsComeBack has every third operation refused, while several queues wait.
+// TestRefusedOperationsComeBack (K2, K4) has every third operation refused, while several queues wait.
 func TestRefusedOperationsComeBack(t *testing.T) {
 	for _, n := range []nature{{refuseEvery: 3}, {refuseEvery: 3, hides: true}, {refuseEvery: 1 << 20}} {
 		for _, drainers := range []int{0, 1} {
@@ -119,7 +120,7 @@ func writeAll(t *testing.T, q *Queue, count int) (refused int) {
 	return refused
 }
 
-// TestLoneQueueWaitsForHalf has a queue wait for several completions only while the ring has no
+// TestLoneQueueWaitsForHalf (K5) has a queue wait for several completions only while the ring has no
 // other requests, and only with several in flight.
 func TestLoneQueueWaitsForHalf(t *testing.T) {
 	d := openFake(t, nature{hides: true}, device.Options{IOContexts: 1, QueueDepth: 64})

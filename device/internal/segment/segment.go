@@ -5,6 +5,13 @@
 //
 // A request holds a reference on the file it goes to, so that truncation can unlink a file at once
 // while reads in flight still get its bytes (D6): the descriptor closes with the last reference.
+//
+//	S1  begin only grows. No address below it is acquired once it has passed, and no byte at or above it is given back.
+//	S2  A file is in the table or about to go; it is closed with its last reference, of which the table has one.
+//	S3  Segments go lowest first, so that a crash leaves no hole.
+//	S4  A write has marked its file before it counts as complete, and Sync takes the mark before it syncs. After a
+//	    failed sync none succeeds (D8).
+//	S5  A directory belongs to one open device. Names that it would not give itself are never touched.
 package segment
 
 import (

@@ -91,6 +91,7 @@ func TestReopenBeginsAtTheLowestFile(t *testing.T) {
 	}
 }
 
+// TestFreshRemovesOnlyOwnFiles is the second half of S5, TestOneOwner the first.
 func TestFreshRemovesOnlyOwnFiles(t *testing.T) {
 	directory := t.TempDir()
 	f := openFiles(t, directory)
@@ -111,6 +112,7 @@ func TestFreshRemovesOnlyOwnFiles(t *testing.T) {
 	}
 }
 
+// TestTruncatedFileStaysReadableWhileHeld is S2, seen by a reader.
 func TestTruncatedFileStaysReadableWhileHeld(t *testing.T) {
 	directory := t.TempDir()
 	f := openFiles(t, directory)
@@ -141,6 +143,7 @@ func TestTruncatedFileStaysReadableWhileHeld(t *testing.T) {
 	}
 }
 
+// TestAcquireRacesWithTruncate is S1 with several readers.
 func TestAcquireRacesWithTruncate(t *testing.T) {
 	const segments = 64
 	f := openFiles(t, t.TempDir())
@@ -177,6 +180,7 @@ func TestAcquireRacesWithTruncate(t *testing.T) {
 	readers.Wait()
 }
 
+// TestAFailedSyncIsNeverForgotten is S4.
 func TestAFailedSyncIsNeverForgotten(t *testing.T) {
 	f := openFiles(t, t.TempDir())
 	write(t, f, 0, "x")

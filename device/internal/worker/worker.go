@@ -6,6 +6,11 @@
 //
 // One lock guards fresh and slow, one lock each queue's done list; neither is held during a call.
 // Writes go to slow at once: a page cache that is full makes them wait for the disk.
+//
+//	W1  A request is in fresh, in slow, in one goroutine's hands, or in its queue's done list, and gets there once (D1).
+//	W2  A submitter waits for no device: it tries, and what would wait goes to a worker. The exception is one that
+//	    submits a single request and waits for it, with nothing else in flight.
+//	W3  No worker ends before the pool is closed, both lists are empty and nobody is trying what may yet go to slow.
 package worker
 
 import (

@@ -87,7 +87,7 @@ func TestReadsThatNeedNoWaitAreOverAfterSubmit(t *testing.T) {
 	}
 }
 
-// TestWhatWouldBlockGoesToAWorker lets every other read need a worker, and every write.
+// TestWhatWouldBlockGoesToAWorker (W1, W2) lets every other read need a worker, and every write.
 func TestWhatWouldBlockGoesToAWorker(t *testing.T) {
 	var moved, wrote atomic.Int64
 	p := newPool(1, 4, mover{
@@ -132,7 +132,7 @@ func TestWhatWouldBlockGoesToAWorker(t *testing.T) {
 	}
 }
 
-// TestCloseWaitsForWhatIsBeingTried closes the pool while the submitter tries a read that then needs a worker.
+// TestCloseWaitsForWhatIsBeingTried (W3) closes the pool while the submitter tries a read that then needs a worker.
 func TestCloseWaitsForWhatIsBeingTried(t *testing.T) {
 	tried, goOn := make(chan struct{}), make(chan struct{})
 	p := newPool(1, 1, mover{

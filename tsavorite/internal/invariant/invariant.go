@@ -6,6 +6,8 @@
 //	}
 //
 // The bare if around the call keeps the formatting of arguments off the hot path.
+//
+//	V1  Enabled is a constant: without the tag the compiler leaves out the check and what it would print.
 package invariant
 
 import "fmt"

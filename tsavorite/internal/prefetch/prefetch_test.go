@@ -7,7 +7,7 @@ import (
 	"github.com/pyropedb/pyrope/tsavorite/internal/prefetch"
 )
 
-// TestTouchIsAHint passes full, partial and empty groups, and places that are mapped nowhere.
+// TestTouchIsAHint (T1) passes full, partial and empty groups, and places that are mapped nowhere.
 func TestTouchIsAHint(t *testing.T) {
 	memory := make([]byte, 4096)
 	base := unsafe.Pointer(&memory[0])

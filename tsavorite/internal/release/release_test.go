@@ -7,7 +7,7 @@ import (
 	"github.com/pyropedb/pyrope/tsavorite/internal/release"
 )
 
-// TestStoresAreSeenInOrder: whoever sees the number of a round finds the words of that round, or later ones.
+// TestStoresAreSeenInOrder is P1: whoever sees the number of a round finds the words of that round, or later ones.
 func TestStoresAreSeenInOrder(t *testing.T) {
 	const rounds = 200_000
 	var words [8]uint64
