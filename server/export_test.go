@@ -11,3 +11,6 @@ func (s *Server) SetPatience(patience time.Duration) { s.patience = patience }
 
 // WrapDevice has the store use what wrap makes of the device.
 func (o *Options) WrapDevice(wrap func(device.Device) device.Device) { o.hooks.wrapDevice = wrap }
+
+// BeforeLoad has a function run before the data is loaded.
+func (o *Options) BeforeLoad(hook func()) { o.hooks.beforeLoad = hook }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/pyropedb/pyrope/server/aof"
@@ -29,7 +30,15 @@ func (s *Server) newAppendOnly() *aof.File {
 // progressInterval is the time between two lines about a checkpoint that is loaded.
 const progressInterval = 5 * time.Second
 
-// openStore opens the store: the one that the checkpoint holds, if there is one, else an empty one.
+// loading is what the server loads before it carries out commands.
+type loading struct {
+	recovery    *tsavorite.Recovery // nil without a checkpoint, and once it is loaded
+	read, total atomic.Uint64       // of the checkpoint, in bytes
+	file        uint64              // size of the append-only file; immutable
+	told        time.Time           // when the log had a line about it; load's alone
+}
+
+// openStore opens the store: the one that the checkpoint holds, if there is one, which load fills, else an empty one.
 func (s *Server) openStore(journal tsavorite.Journal) (err error) {
 	o := s.options
 	options := tsavorite.Options{
@@ -55,34 +64,60 @@ func (s *Server) openStore(journal tsavorite.Journal) (err error) {
 		}
 		return nil
 	}
-	begun := time.Now()
-	s.log.Info("loading a checkpoint", "number", s.found.Number, "created", s.found.Created.Format(time.RFC3339), "directory", o.CheckpointDir)
-	told := begun
-	s.store, s.found, err = tsavorite.Recover(options, tsavorite.RecoverOptions{Directory: o.CheckpointDir, Verify: o.RecoverVerify.IsOn(), Progress: func(done, total uint64) {
-		if time.Since(told) > progressInterval {
-			told = time.Now()
-			s.log.Info("loading the checkpoint", "bytes", done, "of", total)
-		}
-	}})
+	l := &s.loading
+	recovery, err := tsavorite.BeginRecovery(options, tsavorite.RecoverOptions{Directory: o.CheckpointDir, Verify: o.RecoverVerify.IsOn(), Progress: s.noteProgress})
 	if err != nil {
-		return fmt.Errorf("cannot load the checkpoint in %s, and nothing was changed: %w", o.CheckpointDir, err)
+		return s.cannotLoad(err)
 	}
-	s.log.Info("the checkpoint is loaded", "number", s.found.Number, "duration", time.Since(begun).String())
+	l.total.Store(recovery.TotalBytes())
+	l.recovery, s.store, s.found = recovery, recovery.Store(), recovery.Info()
 	return nil
 }
 
-// beginLoad loads the data in the background, if there is any to load: the server listens and says so meanwhile.
-func (s *Server) beginLoad() {
+// cannotLoad says that the checkpoint cannot be loaded.
+func (s *Server) cannotLoad(err error) error {
+	return fmt.Errorf("cannot load the checkpoint in %s, and nothing was changed: %w", s.options.CheckpointDir, err)
+}
+
+// noteProgress notes how far the loading of the checkpoint has come.
+func (s *Server) noteProgress(done, total uint64) {
+	l := &s.loading
+	l.read.Store(done)
+	if time.Since(l.told) > progressInterval {
+		l.told = time.Now()
+		s.log.Info("loading the checkpoint", "bytes", done, "of", total)
+	}
+}
+
+// progress is how many bytes of checkpoint and append-only file have been read, and of how many.
+func (s *Server) progress() (read, total uint64) {
+	l := &s.loading
+	read, total = l.read.Load(), l.total.Load()
 	if s.aof == nil {
-		if _, err := os.Stat(filepath.Join(s.options.CheckpointDir, aof.DirectoryName)); err == nil {
-			s.log.Warn("there is an append-only file, which is not loaded: --aof is off", "directory", s.options.CheckpointDir)
-		}
+		return read, total
+	}
+	fileRead, fileTotal := s.aof.Progress()
+	return read + fileRead, total + max(l.file, fileTotal)
+}
+
+// beginLoad loads the data in the background, if there is any to load: the server listens and says so meanwhile.
+func (s *Server) beginLoad(hook func()) {
+	if s.aof != nil {
+		s.loading.file = aof.Size(s.options.CheckpointDir)
+	} else if _, err := os.Stat(filepath.Join(s.options.CheckpointDir, aof.DirectoryName)); err == nil {
+		s.log.Warn("there is an append-only file, which is not loaded: --aof is off", "directory", s.options.CheckpointDir)
+	}
+	if s.aof == nil && s.loading.recovery == nil {
 		close(s.loaded)
 		return
 	}
+	s.state.LoadProgress = s.progress
 	s.state.Loading.Store(time.Now().Unix())
 	go func() {
 		defer close(s.loaded)
+		if hook != nil {
+			hook()
+		}
 		if s.loadErr = s.load(); s.loadErr == nil {
 			s.state.Loading.Store(0)
 			return
@@ -96,8 +131,38 @@ func (s *Server) beginLoad() {
 // errClosing ends the load of a server that is closed.
 var errClosing = errors.New("server: it is closed before the data is loaded")
 
-// load does once more what the append-only file says, from the checkpoint on if the store comes from one.
+// load brings the checkpoint back, and does once more what the append-only file says from there on.
 func (s *Server) load() error {
+	if s.loading.recovery != nil {
+		if err := s.loadCheckpoint(); err != nil {
+			return err
+		}
+	}
+	if s.aof == nil {
+		return nil
+	}
+	return s.loadFile()
+}
+
+// loadCheckpoint fills the store.
+func (s *Server) loadCheckpoint() error {
+	begun := time.Now()
+	s.loading.told = begun
+	s.log.Info("loading a checkpoint", "number", s.found.Number, "created", s.found.Created.Format(time.RFC3339), "directory", s.options.CheckpointDir)
+	switch err := s.loading.recovery.Load(s.state.Server.Closing); {
+	case errors.Is(err, tsavorite.ErrRecoveryStopped):
+		return errClosing
+	case err != nil:
+		return s.cannotLoad(err)
+	}
+	s.loading.recovery = nil
+	s.loading.read.Store(s.loading.total.Load())
+	s.log.Info("the checkpoint is loaded", "number", s.found.Number, "duration", time.Since(begun).String())
+	return nil
+}
+
+// loadFile does once more what the append-only file says, from the checkpoint on if the store comes from one.
+func (s *Server) loadFile() error {
 	position, hasPosition := uint64(0), false
 	if s.found.Number != 0 {
 		var err error
@@ -146,7 +211,7 @@ func (s *Server) unlessClosing(replayer *command.Replayer) func(*tsavorite.Entry
 }
 
 // Loaded is closed when the data is loaded and every command is carried out, or when it cannot be loaded, see LoadError.
-// Without an append-only file it is closed from the beginning.
+// Without a checkpoint and an append-only file it is closed from the beginning.
 func (s *Server) Loaded() <-chan struct{} { return s.loaded }
 
 // LoadError waits for Loaded and says why the data cannot be loaded, or nil. The server then refuses most commands; its

@@ -89,6 +89,9 @@ func newServer(t *testing.T, options config.Options) *server.Server {
 			t.Errorf("cannot close the server: %v", err)
 		}
 	})
+	if err := s.LoadError(); err != nil {
+		t.Fatal(err)
+	}
 	return s
 }
 

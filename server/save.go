@@ -235,8 +235,8 @@ func (s *saver) close() (err error) {
 	s.background.Wait()
 	wanted := s.server.end.Load()
 	points := len(s.server.state.Server.Current().SavePoints.Points()) > 0
-	if wanted == int32(command.EndSaving) || wanted == int32(command.EndAsConfigured) && points && s.server.options.CanSave() &&
-		s.server.state.Loading.Load() == 0 && s.SaveStatus().Changes > 0 {
+	isDue := wanted == int32(command.EndSaving) || wanted == int32(command.EndAsConfigured) && points && s.server.options.CanSave() && s.SaveStatus().Changes > 0
+	if isDue && s.server.state.Loading.Load() == 0 { // half of the data must never pass for all of it
 		if err = s.Save(); err != nil {
 			err = fmt.Errorf("cannot take the last checkpoint: %w", err)
 		}

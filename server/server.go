@@ -44,6 +44,7 @@ type Options struct {
 // hooks are for tests.
 type hooks struct {
 	wrapDevice func(device.Device) device.Device // what the store gets for the device; nil is the device itself
+	beforeLoad func()                            // runs before the data is loaded; nil is nothing
 }
 
 // Server is one server: a store, what stores beneath it, and the connections above it.
@@ -61,6 +62,7 @@ type Server struct {
 	aof      *aof.File                // nil without an append-only file
 	loaded   chan struct{}            // closed when the data is loaded, or cannot be
 	loadErr  error                    // why it cannot; immutable once loaded is closed
+	loading  loading
 	state    *command.State
 	handler  *handler
 	saver    saver
@@ -85,7 +87,8 @@ type Server struct {
 }
 
 // New checks the options, opens device and store, and returns a server that is ready for Client
-// and Start. With an append-only file it begins to load that: until Loaded, most commands are refused. The caller closes it.
+// and Start. It begins to load the newest checkpoint and the append-only file, if there are any: until Loaded, most commands are
+// refused. The caller closes it.
 func New(options Options) (*Server, error) {
 	log := options.Log
 	if log == nil {
@@ -133,7 +136,7 @@ func New(options Options) (*Server, error) {
 	s.govern(true)
 	s.sampler.Add(1)
 	go s.runGovernor()
-	s.beginLoad()
+	s.beginLoad(options.hooks.beforeLoad)
 	s.watched.state.Store(s.state)
 	return s, nil
 }
@@ -234,7 +237,13 @@ func (s *Server) Start() error {
 	if err != nil {
 		return errors.Join(err, listening.Close())
 	}
-	s.sampler.Go(func() { expirer.Run(s.state.Server.Closing) })
+	s.sampler.Go(func() {
+		if <-s.loaded; s.loadErr != nil { // it gives up when Closing is closed
+			expirer.Close()
+			return
+		}
+		expirer.Run(s.state.Server.Closing)
+	})
 	s.sampler.Add(1)
 	go s.sample()
 	s.watched.serving.Store(true)

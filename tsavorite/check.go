@@ -23,7 +23,7 @@ func CheckCheckpoints(directory string, pages device.Device, visit func(info Che
 			visit(CheckpointInfo{Number: n}, damaged(err))
 			continue
 		}
-		r := recovery{options: RecoverOptions{Directory: directory, files: files}, manifest: m}
+		r := Recovery{options: RecoverOptions{Directory: directory, files: files}, manifest: m}
 		if err = r.checkFiles(); err == nil && !m.Snapshot && pages != nil {
 			err = r.checkPages(pages)
 		}
@@ -36,7 +36,7 @@ func CheckCheckpoints(directory string, pages device.Device, visit func(info Che
 }
 
 // checkFiles reads the checkpoint's own files.
-func (r *recovery) checkFiles() error {
+func (r *Recovery) checkFiles() error {
 	kind := checkpoint.Sums
 	if r.manifest.Snapshot {
 		kind = checkpoint.Pages
@@ -51,7 +51,7 @@ func (r *recovery) checkFiles() error {
 }
 
 // checkPages compares the log's pages on the device with their checksums.
-func (r *recovery) checkPages(pages device.Device) (err error) {
+func (r *Recovery) checkPages(pages device.Device) (err error) {
 	m := r.manifest
 	if err := r.readSums(int((m.Tail + m.PageBytes - 1 - r.firstPage()) / m.PageBytes)); err != nil {
 		return err

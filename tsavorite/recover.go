@@ -73,27 +73,25 @@ func damaged(err error) error {
 	return fmt.Errorf("tsavorite: %w", err)
 }
 
+// ErrRecoveryStopped says that Recovery.Load was told to stop; tested with errors.Is.
+var ErrRecoveryStopped = errors.New("tsavorite: the recovery was stopped")
+
 // Recover returns the store that a checkpoint holds: all of it, or an error. ErrNoCheckpoint says that there is none,
 // ErrDamaged that there is one and that it is not what was written. o.Device was opened with the content it had. The index
 // has the size it had; o.IndexBytes counts for empty stores. o.PageBytes is the checkpoint's, or 0 to take that.
 func Recover(o Options, r RecoverOptions) (*Store, CheckpointInfo, error) {
-	if r.files == nil {
-		r.files = checkpoint.System{}
-	}
-	published, _, err := checkpoint.List(r.files, r.Directory)
+	published, err := r.published()
 	if err != nil {
-		return nil, CheckpointInfo{}, fmt.Errorf("tsavorite: %w", err)
-	}
-	if len(published) == 0 {
-		return nil, CheckpointInfo{}, ErrNoCheckpoint
+		return nil, CheckpointInfo{}, err
 	}
 	var failed error
 	for _, n := range published {
-		s, info, err := recoverFrom(o, r, n)
+		recovery, err := beginRecovery(o, r, n, published)
 		if err == nil {
-			s.log.HoldDevice(min(info.BeginAddress, lowestBegin(r.files, r.Directory, published)))
-			s.start()
-			return s, info, nil
+			if err = recovery.Load(nil); err == nil {
+				return recovery.store, recovery.Info(), nil
+			}
+			err = errors.Join(err, recovery.store.Close())
 		}
 		failed = errors.Join(failed, err)
 		if !r.AcceptOlder || !errors.Is(err, ErrDamaged) {
@@ -103,96 +101,160 @@ func Recover(o Options, r RecoverOptions) (*Store, CheckpointInfo, error) {
 	return nil, CheckpointInfo{}, failed
 }
 
-// recoverFrom brings one checkpoint back; the store is not started.
-func recoverFrom(o Options, options RecoverOptions, n uint64) (*Store, CheckpointInfo, error) {
-	m, err := checkpoint.Load(options.files, options.Directory, n)
+// published returns the numbers of the checkpoints, newest first, at least one.
+func (r *RecoverOptions) published() ([]uint64, error) {
+	if r.files == nil {
+		r.files = checkpoint.System{}
+	}
+	published, _, err := checkpoint.List(r.files, r.Directory)
 	if err != nil {
-		return nil, CheckpointInfo{}, damaged(err)
+		return nil, fmt.Errorf("tsavorite: %w", err)
 	}
-	if o.PageBytes == 0 {
-		o.PageBytes = m.PageBytes
+	if len(published) == 0 {
+		return nil, ErrNoCheckpoint
 	}
-	if err := o.Validate(); err != nil {
-		return nil, CheckpointInfo{}, err
-	}
-	o = o.withDefaults()
-	if o.PageBytes != m.PageBytes {
-		return nil, CheckpointInfo{}, fmt.Errorf("tsavorite: PageBytes is %d; checkpoint %d has pages of %d bytes, and can only be opened with these", o.PageBytes, n, m.PageBytes)
-	}
-	if !m.Snapshot && o.Device == nil {
-		return nil, CheckpointInfo{}, fmt.Errorf("tsavorite: the records of checkpoint %d are on a device, and the store is to have none", n)
-	}
-	r := recovery{options: options, manifest: m, total: m.Bytes}
-	if err := r.readIndex(); err != nil {
-		return nil, CheckpointInfo{}, damaged(err)
-	}
-	if err := r.open(o); err != nil {
-		return nil, CheckpointInfo{}, damaged(err)
-	}
-	if err := r.load(); err != nil {
-		return nil, CheckpointInfo{}, errors.Join(damaged(err), r.store.Close())
-	}
-	r.store.state.Store((m.Version + 1) << 1)
-	maps.Copy(r.store.dropped, m.Dropped)
-	return r.store, infoOf(m), nil
+	return published, nil
 }
 
-// recovery is one checkpoint on its way back.
-type recovery struct {
-	options  RecoverOptions
-	manifest *checkpoint.Manifest
-	index    *index.Index
-	store    *Store
-	sums     []uint32     // of the pages on the device
-	head     uint64       // the first page in memory
-	buffer   []byte       // mapped; a page that does not stay in memory
-	queue    device.Queue // nil without a device
+// Recovery is a store on its way back from a checkpoint.
+type Recovery struct {
+	options   RecoverOptions
+	published []uint64 // the checkpoints that there are
+	manifest  *checkpoint.Manifest
+	shape     index.Shape
+	store     *Store
+	sums      []uint32     // of the pages on the device
+	head      uint64       // the first page in memory
+	from      uint64       // the first page that is read whole
+	buffer    []byte       // mapped; a page that does not stay in memory
+	queue     device.Queue // nil without a device
+	stop      <-chan struct{}
 
 	segmentBytes uint64 // of the device
 
 	done, total uint64 // bytes
 }
 
-func (r *recovery) advance(bytes uint64) {
+// BeginRecovery is Recover in two steps, for those who have something to say meanwhile. It finds the newest checkpoint, which is the one
+// that counts whatever AcceptOlder says, and makes the store, which holds nothing until Load has returned: sessions may be opened,
+// memory and bounds set and Info asked, and no more. The caller closes the store, also after a Load that failed.
+func BeginRecovery(o Options, r RecoverOptions) (*Recovery, error) {
+	published, err := r.published()
+	if err != nil {
+		return nil, err
+	}
+	return beginRecovery(o, r, published[0], published)
+}
+
+// beginRecovery makes the store of one checkpoint.
+func beginRecovery(o Options, options RecoverOptions, n uint64, published []uint64) (*Recovery, error) {
+	m, err := checkpoint.Load(options.files, options.Directory, n)
+	if err != nil {
+		return nil, damaged(err)
+	}
+	if o.PageBytes == 0 {
+		o.PageBytes = m.PageBytes
+	}
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	o = o.withDefaults()
+	if o.PageBytes != m.PageBytes {
+		return nil, fmt.Errorf("tsavorite: PageBytes is %d; checkpoint %d has pages of %d bytes, and can only be opened with these", o.PageBytes, n, m.PageBytes)
+	}
+	if !m.Snapshot && o.Device == nil {
+		return nil, fmt.Errorf("tsavorite: the records of checkpoint %d are on a device, and the store is to have none", n)
+	}
+	r := &Recovery{
+		options: options, published: published, manifest: m,
+		shape: index.Shape{BucketBits: m.BucketBits, BaseBits: m.BaseBits, OverflowBuckets: m.OverflowBuckets},
+	}
+	if err := r.open(o); err != nil {
+		return nil, damaged(err)
+	}
+	r.total = m.Bytes
+	if r.from = r.firstPage(); !m.Snapshot {
+		if !options.Verify {
+			r.from = min(r.head, m.Scan&^(m.PageBytes-1))
+		}
+		r.total += m.Tail - r.from
+	}
+	return r, nil
+}
+
+// Store is the store that is to come back.
+func (r *Recovery) Store() *Store { return r.store }
+
+// Info describes the checkpoint.
+func (r *Recovery) Info() CheckpointInfo { return infoOf(r.manifest) }
+
+// TotalBytes is how many bytes Load will read.
+func (r *Recovery) TotalBytes() uint64 { return r.total }
+
+// Load brings everything back and starts the store, or says why not: ErrDamaged, or ErrRecoveryStopped once stop is closed, which may be
+// nil. It is called once.
+func (r *Recovery) Load(stop <-chan struct{}) error {
+	r.stop = stop
+	if err := r.readIndex(); err != nil {
+		return damaged(err)
+	}
+	if err := r.load(); err != nil {
+		return damaged(err)
+	}
+	m, s := r.manifest, r.store
+	s.state.Store((m.Version + 1) << 1)
+	s.mu.Lock()
+	maps.Copy(s.dropped, m.Dropped)
+	s.mu.Unlock()
+	s.log.HoldDevice(min(m.Begin, lowestBegin(r.options.files, r.options.Directory, r.published)))
+	s.log.Start()
+	s.start()
+	return nil
+}
+
+// advance tells of bytes that were read, and says whether to go on.
+func (r *Recovery) advance(bytes uint64) error {
 	r.done += bytes
 	if r.options.Progress != nil {
 		r.options.Progress(r.done, r.total)
 	}
+	select {
+	case <-r.stop:
+		return ErrRecoveryStopped
+	default:
+		return nil
+	}
 }
 
-func (r *recovery) reader(kind checkpoint.FileKind) (*checkpoint.Reader, error) {
+func (r *Recovery) reader(kind checkpoint.FileKind) (*checkpoint.Reader, error) {
 	return checkpoint.NewReader(r.options.files, checkpoint.FilePath(r.options.Directory, r.manifest.Number, kind), r.manifest.ID, kind)
 }
 
 // readIndex reads the copy of the index.
-func (r *recovery) readIndex() error {
+func (r *Recovery) readIndex() error {
 	f, err := r.reader(checkpoint.Index)
 	if err != nil {
 		return err
 	}
-	m := r.manifest
-	shape := index.Shape{BucketBits: m.BucketBits, BaseBits: m.BaseBits, OverflowBuckets: m.OverflowBuckets}
-	r.index, err = index.Restore(shape, func(b []byte) error {
-		r.advance(uint64(len(b)))
+	err = r.store.index.Restore(r.shape, func(b []byte) error {
+		if err := r.advance(uint64(len(b))); err != nil {
+			return err
+		}
 		return f.Read(b)
-	}, record.Address(m.Tail))
+	}, record.Address(r.manifest.Tail))
 	if err != nil {
 		f.Close()
 		return err
 	}
-	if err := f.Finish(); err != nil {
-		r.index.Close()
-		return err
-	}
-	return nil
+	return f.Finish()
 }
 
 // firstPage is the start of begin's page.
-func (r *recovery) firstPage() uint64 { return r.manifest.Begin &^ (r.manifest.PageBytes - 1) }
+func (r *Recovery) firstPage() uint64 { return r.manifest.Begin &^ (r.manifest.PageBytes - 1) }
 
 // open makes the store, with an empty memory. From head on pages stay in memory: as many of the newest as fit, with two
 // pages of room for new records where older pages can give way.
-func (r *recovery) open(o Options) error {
+func (r *Recovery) open(o Options) error {
 	m := r.manifest
 	end := (m.Tail + m.PageBytes - 1) &^ (m.PageBytes - 1)
 	tail := m.Tail
@@ -205,7 +267,6 @@ func (r *recovery) open(o Options) error {
 	r.head = r.firstPage()
 	if end-r.head > room {
 		if o.Device == nil && !o.EvictOldest {
-			r.index.Close()
 			return fmt.Errorf("checkpoint %d holds %d bytes of log; MemoryBytes is %d, and there is no device for the rest", m.Number, end-r.head, o.MemoryBytes)
 		}
 		r.head = end - room
@@ -215,7 +276,6 @@ func (r *recovery) open(o Options) error {
 		begin = max(begin, r.head)
 	} else if !m.Snapshot {
 		if err := r.readSums(int((end - r.firstPage()) / m.PageBytes)); err != nil {
-			r.index.Close()
 			return err
 		}
 	} else {
@@ -225,12 +285,15 @@ func (r *recovery) open(o Options) error {
 		Begin: record.Address(begin), Tail: record.Address(tail), Head: record.Address(r.head), Sums: r.sums,
 		DeviceHold: m.Begin, Evicted: begin > m.Begin,
 	}
-	store, err := newStore(o, r.index, restore)
-	r.store = store
+	x, err := index.NewOfShape(r.shape)
+	if err != nil {
+		return err
+	}
+	r.store, err = newStore(o, x, restore)
 	return err
 }
 
-func (r *recovery) readSums(pages int) error {
+func (r *Recovery) readSums(pages int) error {
 	f, err := r.reader(checkpoint.Sums)
 	if err != nil {
 		return err
@@ -248,7 +311,7 @@ func (r *recovery) readSums(pages int) error {
 }
 
 // load reads the pages that are to be in memory, to be looked through or to be verified, and completes the index.
-func (r *recovery) load() error {
+func (r *Recovery) load() error {
 	m, s := r.manifest, r.store
 	var err error
 	if r.buffer, err = aligned.Map(int(m.PageBytes)); err != nil {
@@ -265,15 +328,10 @@ func (r *recovery) load() error {
 	if m.Snapshot {
 		return r.loadSnapshot()
 	}
-	from := r.firstPage()
-	if !r.options.Verify {
-		from = min(r.head, m.Scan&^(m.PageBytes-1))
-		if err := r.probe(r.firstPage(), from); err != nil {
-			return err
-		}
+	if err := r.probe(r.firstPage(), r.from); err != nil {
+		return err
 	}
-	r.total += m.Tail - from
-	for page := from; page < m.Tail; page += m.PageBytes {
+	for page := r.from; page < m.Tail; page += m.PageBytes {
 		b := r.place(page)
 		if err := r.transfer(device.OpRead, page, b); err != nil {
 			return err
@@ -289,7 +347,7 @@ func (r *recovery) load() error {
 }
 
 // verifyPage compares a page of the device with its checksum.
-func (r *recovery) verifyPage(page uint64, b []byte) error {
+func (r *Recovery) verifyPage(page uint64, b []byte) error {
 	if checkpoint.Checksum(b) != r.sums[(page-r.firstPage())/r.manifest.PageBytes] {
 		return fmt.Errorf("%w: %s: the page of the log has a wrong checksum", checkpoint.ErrDamaged, r.where(page))
 	}
@@ -297,12 +355,12 @@ func (r *recovery) verifyPage(page uint64, b []byte) error {
 }
 
 // where says where the device keeps an address: in which of its files, if it has any.
-func (r *recovery) where(address uint64) string {
+func (r *Recovery) where(address uint64) string {
 	return fmt.Sprintf("log address %d (segment %d, offset %d)", address, address/r.segmentBytes, address%r.segmentBytes)
 }
 
 // place is where a page's bytes go: into memory if it stays there. All of it is zero.
-func (r *recovery) place(page uint64) []byte {
+func (r *Recovery) place(page uint64) []byte {
 	if page >= r.head {
 		return r.store.log.Bytes(record.Address(page), record.Address(page+r.manifest.PageBytes))
 	}
@@ -311,7 +369,7 @@ func (r *recovery) place(page uint64) []byte {
 }
 
 // loadSnapshot reads the checkpoint's own pages. With a device they go there too.
-func (r *recovery) loadSnapshot() error {
+func (r *Recovery) loadSnapshot() error {
 	m, s := r.manifest, r.store
 	f, err := r.reader(checkpoint.Pages)
 	if err != nil {
@@ -338,8 +396,10 @@ func (r *recovery) loadSnapshot() error {
 }
 
 // look enters the records of a page that the copy of the index may lack.
-func (r *recovery) look(page uint64, b []byte) error {
-	r.advance(uint64(len(b)))
+func (r *Recovery) look(page uint64, b []byte) error {
+	if err := r.advance(uint64(len(b))); err != nil {
+		return err
+	}
 	m := r.manifest
 	at := max(page, m.Scan, uint64(hlog.FirstAddress))
 	for at < page+uint64(len(b)) {
@@ -355,7 +415,7 @@ func (r *recovery) look(page uint64, b []byte) error {
 		isNext := at >= m.Cut && found.IsOdd() != (m.Version&1 != 0)
 		if !found.IsVoid() && !isNext && at >= m.Begin {
 			hash := hashOf(Key{found.Namespace(), found.Key()})
-			if err := r.index.Insert(hash, record.Address(at), record.Address(m.Begin)); err != nil {
+			if err := r.store.index.Insert(hash, record.Address(at), record.Address(m.Begin)); err != nil {
 				return err
 			}
 		}
@@ -366,7 +426,7 @@ func (r *recovery) look(page uint64, b []byte) error {
 
 // probe looks whether the device has the ends of each segment of [from, until): a missing or short file is seen at once,
 // without reading what is cold.
-func (r *recovery) probe(from, until uint64) error {
+func (r *Recovery) probe(from, until uint64) error {
 	info := r.store.options.Device.Info()
 	segment, bytes := info.SegmentSizeBytes, min(r.manifest.PageBytes, max(MinPageBytes, uint64(info.SectorSizeBytes)))
 	for at := from; at < until; at = min(until, at&^(segment-1)+segment) {
@@ -381,7 +441,7 @@ func (r *recovery) probe(from, until uint64) error {
 }
 
 // transfer reads or writes bytes of the device.
-func (r *recovery) transfer(op device.Op, address uint64, b []byte) error {
+func (r *Recovery) transfer(op device.Op, address uint64, b []byte) error {
 	request := &device.Request{Op: op, Address: address, Buffer: b}
 	done := make([]*device.Request, 1)
 	r.queue.Submit([]*device.Request{request})

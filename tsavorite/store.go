@@ -97,12 +97,12 @@ func newStore(o Options, x *index.Index, restore *hlog.Restore) (*Store, error) 
 		s.index.Close()
 		return nil, fmt.Errorf("tsavorite: %w", err)
 	}
+	s.BoundDevice(o.MaxDeviceBytes, o.EvictOldest)
 	return s, nil
 }
 
 // start starts what works in the background.
 func (s *Store) start() {
-	s.BoundDevice(s.options.MaxDeviceBytes, s.options.EvictOldest)
 	s.background.Go(s.runGrower)
 	if s.options.Device == nil || s.compactsDevice() {
 		s.background.Go(s.runCompactor)

@@ -230,6 +230,11 @@ func (c *crash) live(t *testing.T, p *process, life int) (acknowledged int) {
 	random := rand.New(rand.NewPCG(c.seed, uint64(life)<<8|255))
 	wait.Go(func() { checkpoints(asking, random) })
 	time.Sleep(time.Duration(30+c.random.IntN(400)) * time.Millisecond)
+	if life == 0 { // a slow machine may need longer for its first checkpoint
+		for end := time.Now().Add(30 * time.Second); !strings.Contains(c.log(t), "a checkpoint is taken") && time.Now().Before(end); {
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
 	c.kill(t, p)
 	wait.Wait()
 	for _, w := range c.workers {

@@ -86,18 +86,16 @@ func serve(flags *flags, notes []string, stdout, stderr io.Writer, signals <-cha
 		}
 		return err
 	}
-	select {
-	case <-s.Loaded():
-	case received := <-signals:
-		log.Info("closing", "signal", received.String())
-		return closeUnless(s, signals)
-	}
-	if err := s.LoadError(); err != nil {
-		return errors.Join(err, s.Close())
-	}
-	fmt.Fprintln(stdout, "* Ready to accept connections")
+	loaded := s.Loaded()
 	for {
 		select {
+		case <-loaded:
+			if err := s.LoadError(); err != nil {
+				return errors.Join(err, s.Close())
+			}
+			fmt.Fprintln(stdout, "* Ready to accept connections")
+			loaded = nil
+			continue
 		case received := <-signals:
 			if received == syscall.SIGHUP {
 				reload(s, log, reopen)

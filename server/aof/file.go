@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -145,6 +147,20 @@ func (f *File) Info() log.Info {
 		return log.Info{}
 	}
 	return f.log.Info()
+}
+
+// Size is how long the append-only file in a directory is, as far as can be seen without opening it.
+func Size(directory string) (bytes uint64) {
+	entries, err := os.ReadDir(filepath.Join(directory, DirectoryName))
+	if err != nil {
+		return 0
+	}
+	for _, entry := range entries {
+		if info, err := entry.Info(); err == nil && strings.HasPrefix(entry.Name(), fileName+".") {
+			bytes += uint64(info.Size())
+		}
+	}
+	return bytes
 }
 
 // openDevice opens the files in a directory.

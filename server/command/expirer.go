@@ -50,9 +50,12 @@ func (s *State) NewExpirer() (*Expirer, error) {
 	return &Expirer{state: s, context: context}, nil
 }
 
-// Run works until stop is closed, and frees the session.
+// Close frees the session of an expirer that does not run.
+func (e *Expirer) Close() { e.context.Close() }
+
+// Run works until stop is closed, and frees the session. The data is loaded by then.
 func (e *Expirer) Run(stop <-chan struct{}) {
-	defer e.context.Close()
+	defer e.Close()
 	ticker := time.NewTicker(expirePeriod)
 	defer ticker.Stop()
 	for {

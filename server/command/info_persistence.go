@@ -11,6 +11,14 @@ func infoPersistence(s *State, w *infoWriter) {
 	w.line("loading", flagOf(since != 0))
 	w.line("async_loading", 0)
 	infoSaves(s.saveStatus(), s.AppendOnly != nil, w)
+	infoAppendOnly(s, w)
+	if since != 0 {
+		infoLoading(s, w, since)
+	}
+}
+
+// infoAppendOnly writes how the append-only file stands.
+func infoAppendOnly(s *State, w *infoWriter) {
 	if s.AppendOnly == nil {
 		w.line("aof_last_write_status", "ok")
 		return
@@ -32,9 +40,6 @@ func infoPersistence(s *State, w *infoWriter) {
 	w.line("aof_tail_address", uint64(info.Tail))
 	w.line("aof_commits", info.Syncs)
 	w.line("aof_error", info.Error)
-	if since != 0 {
-		infoLoading(s, w, since)
-	}
 }
 
 // infoSaves writes how checkpoints stand.
@@ -95,7 +100,7 @@ func lineOf(err error) string {
 
 // infoLoading writes how far the loading of the data set has come.
 func infoLoading(s *State, w *infoWriter, since int64) {
-	read, total := s.AppendOnly.Progress()
+	read, total := s.LoadProgress()
 	elapsed := max(time.Now().Unix()-since, 0)
 	eta := int64(1)
 	if read > 0 {

@@ -65,6 +65,9 @@ const (
 // server stays, unless FORCE is given too.
 func shutdown(c *Context) {
 	options, ok := c.shutdownOptions()
+	if options.save && c.State.Loading.Load() != 0 {
+		options.save, options.noSave = false, true // half of the data must never pass for all of it
+	}
 	server := &c.State.Server
 	switch {
 	case !ok:

@@ -22,6 +22,8 @@ func debug(c *Context) {
 		return equalFold(word, name) && least <= given && given <= most
 	}
 	switch {
+	case c.State.Loading.Load() != 0 && (takes("object", 1, 1) || takes("populate", 1, 3)):
+		c.error(errLoading)
 	case takes("help", 0, 0):
 		debugHelp(c)
 	case takes("sleep", 1, 1):

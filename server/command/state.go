@@ -22,6 +22,8 @@ type State struct {
 	AppendOnly *aof.File
 	// Loading is the time since which the data set is being loaded, in Unix seconds; 0 is not. Meanwhile most commands are refused.
 	Loading atomic.Int64
+	// LoadProgress is how many bytes have been read meanwhile, and of how many. Set before Loading.
+	LoadProgress func() (read, total uint64)
 
 	// ScatterGather lets runs of GET, and MGET, read all their keys in one batch.
 	ScatterGather atomic.Bool

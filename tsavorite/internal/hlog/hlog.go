@@ -114,7 +114,9 @@ type Log struct {
 
 	wake chan struct{} // capacity 1: a wake-up is never lost and never waits
 	stop chan struct{}
-	gone chan struct{} // closed when the pager has ended
+	gone chan struct{} // closed when the pager has ended, or was never started
+
+	started bool // Start was called
 
 	mu          sync.Mutex
 	room        *sync.Cond // limit rose, or err or closed changed, or flushed-until rose while somebody awaits that
@@ -128,7 +130,7 @@ type Log struct {
 	until       time.Time  // full is not looked at again before; guarded by mu
 }
 
-// New maps the memory and starts the pager.
+// New maps the memory and starts the pager, but for a restored log: that is filled first, and Start follows.
 func New(c Config) (*Log, error) {
 	ring := uint64(1) << bits.Len64(max(c.MemoryBytes, c.CeilingBytes)-1)
 	memory, err := aligned.Map(int(ring))
@@ -168,8 +170,17 @@ func New(c Config) (*Log, error) {
 		}
 		l.makeRequests()
 	}
-	go l.runPager()
+	if c.Restore == nil {
+		l.Start()
+	}
 	return l, nil
+}
+
+// Start starts the pager of a restored log. Until then nothing moves, whatever the log is told.
+func (l *Log) Start() {
+	l.started = true
+	go l.runPager()
+	l.signal()
 }
 
 // Close stops the pager and unmaps the memory. No session may use the log any more. The device stays open.
@@ -179,6 +190,9 @@ func (l *Log) Close() error {
 	l.room.Broadcast()
 	l.mu.Unlock()
 	close(l.stop)
+	if !l.started {
+		close(l.gone)
+	}
 	<-l.gone
 	var err error
 	if l.queue != nil {

@@ -73,9 +73,8 @@ func (t *Table) overflowBucket(number uint64) *Bucket {
 	return chunk.bucket(number)
 }
 
-// Restore reads back what Copy wrote. Every entry must point below limit. Links to overflow buckets that came too late for
-// the copy are cut: they hold what was made during it.
-func Restore(shape Shape, read func([]byte) error, limit record.Address) (*Index, error) {
+// NewOfShape returns an index that Restore is to fill.
+func NewOfShape(shape Shape) (*Index, error) {
 	if shape.BucketBits > 31 || shape.BaseBits > shape.BucketBits || shape.BucketBits-shape.BaseBits > MaxDoublings || shape.OverflowBuckets > maxOverflowChunks*overflowChunkBuckets {
 		return nil, fmt.Errorf("no index has the shape %+v", shape)
 	}
@@ -85,11 +84,13 @@ func Restore(shape Shape, read func([]byte) error, limit record.Address) (*Index
 	}
 	x := &Index{}
 	x.current.Store(t)
-	if err := t.restore(shape.OverflowBuckets, read, limit); err != nil {
-		x.Close()
-		return nil, err
-	}
 	return x, nil
+}
+
+// Restore reads back what Copy wrote into an index of that shape. Every entry must point below limit. Links to overflow buckets that
+// came too late for the copy are cut: they hold what was made during it. Nobody else uses the index, but for its sizes.
+func (x *Index) Restore(shape Shape, read func([]byte) error, limit record.Address) error {
+	return x.current.Load().restore(shape.OverflowBuckets, read, limit)
 }
 
 func (t *Table) restore(overflow uint64, read func([]byte) error, limit record.Address) error {
