@@ -44,7 +44,8 @@ func (s *Server) openStore(journal tsavorite.Journal) (err error) {
 	options := tsavorite.Options{
 		Journal:        journal,
 		Device:         s.device,
-		EvictOldest:    o.Policy.Evicts(),
+		EvictOldest:    o.Policy.EvictsAny(),
+		EvictExpiring:  o.Policy.EvictsExpiring(),
 		IndexBytes:     uint64(o.Index),
 		IndexMaxBytes:  uint64(o.IndexMax),
 		MemoryBytes:    logMemory(&o),

@@ -161,7 +161,8 @@ func (s *Server) clientBytes() uint64 {
 // changeMemory puts another cap or policy to use.
 func (s *Server) changeMemory(before, after *config.Options) {
 	if after.Policy != before.Policy {
-		s.store.SetEvictOldest(after.Policy.Evicts())
+		s.store.SetEvictOldest(after.Policy.EvictsAny())
+		s.store.SetEvictExpiring(after.Policy.EvictsExpiring())
 	}
 	if after.Memory != before.Memory {
 		s.boundHeap(after.Memory)

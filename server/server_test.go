@@ -327,6 +327,65 @@ func TestMemoryPolicies(t *testing.T) {
 	check(t, c, "STRLEN key-2999", ":1000")
 }
 
+// TestVolatilePolicies fills a server with keys that have a deadline, around some that have none, then with more of the latter.
+func TestVolatilePolicies(t *testing.T) {
+	for _, policy := range []config.Policy{config.VolatileLRU, config.VolatileLFU, config.VolatileRandom, config.VolatileTTL} {
+		s := newServer(t, config.Options{Memory: 1 << 20, Page: 64 << 10, Index: 64 << 10, Policy: policy})
+		c, err := s.Client()
+		if err != nil {
+			t.Fatal(err)
+		}
+		value := strings.Repeat("x", 1000)
+		do := func(words ...string) (refused bool) {
+			reply, err := c.Do(words...)
+			if err != nil || reply.Kind == '-' && !bytes.HasPrefix(reply.Text, []byte("OOM ")) {
+				t.Fatalf("%.50q: %v, %s", words, err, reply.Text)
+			}
+			return reply.Kind == '-'
+		}
+		const lasting, expiring = 100, 2000
+		for i := range lasting {
+			do("SET", fmt.Sprintf("lasting-%d", i), value)
+		}
+		for i := range expiring {
+			if do("SET", fmt.Sprintf("expiring-%d", i), value, "EX", "10000") {
+				t.Fatalf("%s: write %d is refused", policy, i)
+			}
+		}
+		check(t, c, "STRLEN expiring-0", ":0")
+		check(t, c, fmt.Sprintf("STRLEN expiring-%d", expiring-1), ":1000")
+		evicted := number(t, c, "stats", "evicted_keys")
+		check(t, c, "DBSIZE", fmt.Sprintf(":%d", lasting+expiring-evicted))
+		there := 0
+		for i := range expiring {
+			if reply, _ := c.Do("EXISTS", fmt.Sprintf("expiring-%d", i)); reply.Integer == 1 {
+				there++
+			}
+		}
+		if there != expiring-evicted || evicted < expiring/2 {
+			t.Errorf("%s: %d keys with a deadline are there, evicted_keys is %d of %d", policy, there, evicted, expiring)
+		}
+		more := 0
+		for ; more < expiring && !do("SET", fmt.Sprintf("more-%d", more), value); more++ {
+		}
+		if more == expiring {
+			t.Errorf("%s: memory is never full", policy)
+		}
+		check(t, c, "DBSIZE", fmt.Sprintf(":%d", lasting+more))
+		if evicted = number(t, c, "stats", "evicted_keys"); evicted != expiring {
+			t.Errorf("%s: evicted_keys is %d of %d when writes are refused", policy, evicted, expiring)
+		}
+		for i := range lasting {
+			check(t, c, fmt.Sprintf("STRLEN lasting-%d", i), ":1000")
+		}
+		check(t, c, "CONFIG SET maxmemory-policy allkeys-lru", "+OK")
+		if do("SET", "again", value) {
+			t.Errorf("%s: allkeys-lru refuses", policy)
+		}
+		check(t, c, "CONFIG RESETSTAT", "+OK")
+	}
+}
+
 func TestClientsCloseWithTheServer(t *testing.T) {
 	s := newServer(t, small())
 	c, err := s.Client()

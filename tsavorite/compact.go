@@ -94,6 +94,10 @@ func (s *Session) moveToTail(c *candidate) (uint64, error) {
 			}
 			return 0, nil
 		}
+		if w.isToEvict(c.address) {
+			w.evict(key)
+			return 0, nil
+		}
 		capacity := record.Pad8(from.ValueLength())
 		target, at, status, retry := w.allocate(from.ValueLength(), capacity, live(from).Metadata)
 		if retry {
@@ -155,8 +159,8 @@ func (s *Store) compactsDevice() bool {
 const minPause = 100 * time.Millisecond
 
 // runCompactor keeps a store going: when memory, or the device's share, has run full it moves the live records
-// of the oldest page to the tail, so that the dead ones' bytes can be used again. When a whole round
-// gains no page, the store is full. With a device it also sees to it that not too much of the log is dead.
+// of the oldest page to the tail, so that the dead ones' bytes can be used again. With EvictExpiring it drops those that have
+// a deadline, unless enough is dead. When a whole round gains no page, the store is full. With a device it also sees to it that not too much of the log is dead.
 func (s *Store) runCompactor() {
 	session := s.makeSession()
 	session.hasty = true
@@ -183,7 +187,8 @@ func (s *Store) runCompactor() {
 const busyPause = time.Millisecond
 
 // compactRound compacts pages until there is a page of room. The store is full when all of it was seen without
-// a page gained: what is not live is then too scattered at the ends of pages to be of use.
+// a page gained: what is not live is then too scattered at the ends of pages to be of use. Before
+// that comes a round in which records with a deadline go, if they may.
 func (s *Store) compactRound(session *Session) {
 	if !s.log.TakeWanted() {
 		return
@@ -194,6 +199,11 @@ func (s *Store) compactRound(session *Session) {
 	page, all := s.options.PageBytes, s.log.MemoryBytes()+s.log.DeviceBytes()
 	for s.log.NeedsCompaction() {
 		until := s.log.PageEnd(s.log.Begin())
+		if seen >= all && gained < int64(page) && s.evictsExpiring.Load() && !session.evicts {
+			s.dead.bytes.Store(0) // none was found
+			started, seen, gained = time.Now(), 0, 0
+		}
+		session.evicts = s.isToEvict()
 		if until > s.log.CompactableUntil() || seen >= all && gained < int64(page) {
 			s.log.SetFull(max(minPause, 10*time.Since(started)))
 			return
@@ -266,6 +276,7 @@ func (s *Session) compactLatched() bool {
 	all := s.log.MemoryBytes() + s.log.DeviceBytes()
 	for pages := all / s.store.options.PageBytes; pages > 0 && s.log.NeedsCompaction(); pages-- {
 		until := s.log.PageEnd(s.log.Begin())
+		s.evicts = s.store.isToEvict()
 		if until > s.log.CompactableUntil() || s.compactOnce(until) != nil {
 			return false
 		}
@@ -281,8 +292,11 @@ func (s *Session) compactOnce(until record.Address) error {
 	hasty := s.hasty
 	s.hasty = true
 	s.epoch.Enter()
-	_, err := s.compactLog(until)
+	moved, err := s.compactLog(until)
 	s.epoch.Leave()
 	s.hasty = hasty
+	if err == nil {
+		s.store.dead.reclaimed(int64(s.store.options.PageBytes) - int64(moved))
+	}
 	return err
 }

@@ -18,7 +18,15 @@ type deadBytes struct {
 	rest   int64       // no round before so many bytes are dead; guarded by compactMu
 }
 
-func (d *deadBytes) reclaimed(bytes int64) { d.bytes.Add(-max(bytes, 0)) }
+// reclaimed counts bytes that compaction has gained. Not all of them were counted when they died: records expire in silence.
+func (d *deadBytes) reclaimed(bytes int64) {
+	for {
+		present := d.bytes.Load()
+		if d.bytes.CompareAndSwap(present, max(present-max(bytes, 0), 0)) {
+			return
+		}
+	}
+}
 
 func (d *deadBytes) wantRound() { d.wanted.Store(true) }
 

@@ -25,6 +25,9 @@ type Options struct {
 	Device device.Device
 	// EvictOldest drops the oldest page instead of refusing writes when there is no Device, or when no more may lie on it.
 	EvictOldest bool
+	// EvictExpiring, without a Device and without EvictOldest, drops records that have a deadline, oldest first, before writes are
+	// refused.
+	EvictExpiring bool
 	// IndexBytes is the initial size of the hash index, a power of two of 64-byte buckets. 0 is 1 MiB.
 	IndexBytes uint64
 	// IndexMaxBytes is the size up to which the index doubles by itself. 0 lets it grow without bound;

@@ -39,7 +39,7 @@ func (s *Session) Apply(e *Entry) (Status, error) {
 			return StatusError, fmt.Errorf("%w: an entry patches bytes %d to %d of a value of %d", ErrDamaged, e.Offset, e.Offset+len(e.Value), e.Length)
 		}
 		patch := &s.patch
-		*patch = patcher{entry: e}
+		*patch = patcher{entry: e, drops: s.store.dropsRecords()}
 		status = s.RMW(e.Key, patch)
 		if patch.err != nil {
 			return StatusError, patch.err
@@ -59,6 +59,7 @@ func (s *Session) Apply(e *Entry) (Status, error) {
 // patcher is the Updater of a patch entry.
 type patcher struct {
 	entry *Entry
+	drops bool // the store drops records to make room, so that the key may be missing
 	err   error
 }
 
@@ -66,6 +67,9 @@ type patcher struct {
 func (p *patcher) Plan(current Record, found bool) Plan {
 	e := p.entry
 	p.err = nil
+	if !found && p.drops {
+		return Plan{Action: Keep}
+	}
 	end := e.Offset + len(e.Value)
 	if !found || e.Offset > len(current.Value) || e.Length > max(end, len(current.Value)) {
 		p.err = fmt.Errorf("%w: an entry patches bytes %d to %d of %d, but the key (found: %t) has %d", ErrDamaged, e.Offset, end, e.Length, found, len(current.Value))

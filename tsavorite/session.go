@@ -26,6 +26,7 @@ type Session struct {
 	departs uint     // times a verb left the epoch to wait: what was found before may be gone
 	held    []uint64 // latch IDs taken by Latch, ascending
 	hasty   bool     // gives up a latch that stays busy: the compactor's session
+	evicts  bool     // compaction drops records with a deadline, see isToEvict
 	tries   int      // attempts after which a busy latch is given up, if not 0
 	err     error    // cause of the last StatusError
 	created uint     // records created, to look at the index now and then

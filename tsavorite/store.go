@@ -42,7 +42,11 @@ type Store struct {
 
 	cursors issuedCursors
 
-	released atomic.Pointer[func(key Key, old Record)] // see OnRelease
+	released atomic.Pointer[func(key Key, old Record)]     // see OnRelease
+	evicted  atomic.Pointer[func(key Key, version uint64)] // see OnEvict
+	dropper  *Session                                      // the pager's, see noteDropped; nil until it is needed
+
+	evictsExpiring atomic.Bool // EvictExpiring of the options
 
 	grow       chan struct{} // capacity 1: wakes the grower
 	compact    chan struct{} // capacity 1: wakes the compactor
@@ -86,12 +90,13 @@ func newStore(o Options, x *index.Index, restore *hlog.Restore) (*Store, error) 
 		grow:    make(chan struct{}, 1), compact: make(chan struct{}, 1), stop: make(chan struct{}),
 	}
 	s.state.Store(firstVersion << 1)
+	s.evictsExpiring.Store(o.EvictExpiring)
 	s.units.Store(rand.Uint64() >> 8)
 	var err error
 	s.log, err = hlog.New(hlog.Config{
 		PageBytes: o.PageBytes, MemoryBytes: o.MemoryBytes, MutablePercent: o.MutablePercent,
 		CeilingBytes: o.MemoryCeilingBytes, Preallocate: o.Preallocate, Device: o.Device, EvictOldest: o.EvictOldest, Epochs: s.epochs,
-		Compact: func() { wake(s.compact) }, Flushing: s.noteLifetime, Restore: restore,
+		Compact: func() { wake(s.compact) }, Flushing: s.noteLifetime, Dropping: s.noteDropped, Restore: restore,
 	})
 	if err != nil {
 		s.index.Close()
@@ -122,6 +127,9 @@ func (s *Store) Close() error {
 	close(s.stop)
 	s.background.Wait()
 	err := s.log.Close()
+	if s.dropper != nil {
+		s.dropper.Close()
+	}
 	s.index.Close()
 	return err
 }

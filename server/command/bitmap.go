@@ -175,16 +175,7 @@ type bitReader struct {
 func (r *bitReader) read() {
 	c := r.context
 	c.read(c.Args[1], r)
-	c.countLookup(r.status)
-}
-
-// countLookup counts a read as a hit or a miss.
-func (c *Context) countLookup(status tsavorite.Status) {
-	if status == tsavorite.Found {
-		c.Stats.Hits.add(1)
-	} else {
-		c.Stats.Misses.add(1)
-	}
+	c.lookedUp(c.Args[1], r.status == tsavorite.Found)
 }
 
 // Read appends the reply.

@@ -68,6 +68,7 @@ func (c *Context) latchFrom(first int) {
 func (c *Context) combineBits(operator bitOperator) (length int, ok bool) {
 	b := &c.bitops
 	b.begin(operator)
+	c.looked = c.looked[:0]
 	for _, source := range c.keys[1:] {
 		status := c.Session.Read(source, 0, b)
 		if c.failed(status) {
@@ -76,16 +77,17 @@ func (c *Context) combineBits(operator bitOperator) (length int, ok bool) {
 		if b.large {
 			return 0, false
 		}
-		c.countLookup(status)
+		c.looked = append(c.looked, status == tsavorite.Found)
 		if b.wrongType {
 			c.error(errWrongType)
 			return 0, false
 		}
 	}
+	c.allLookedUp(c.keys[1:])
 	result := b.finish()
 	var status tsavorite.Status
 	if len(result) > 0 {
-		status = c.Session.Upsert(c.keys[0], result, tsavorite.Metadata{})
+		status = c.upsertLatched(c.keys[0], result, tsavorite.Metadata{})
 	} else {
 		c.remove = removeUpdater{}
 		status = c.tryUpdate(c.keys[0].Bytes, &c.remove)

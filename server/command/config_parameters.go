@@ -152,7 +152,7 @@ func setMaxDisk(s *State, value string) (func(), string) {
 	case size != 0 && size < page:
 		return nil, fmt.Sprintf("argument must be 0 or at least a page, %s", page)
 	}
-	return func() { s.Store.BoundDevice(uint64(size), s.Server.Current().Policy.Evicts()) }, ""
+	return func() { s.Store.BoundDevice(uint64(size), s.Server.Current().Policy.EvictsAny()) }, ""
 }
 
 // integerBetween reads the value of a parameter that is an integer from least to most, or says what is wrong with it.

@@ -107,7 +107,7 @@ func checkMemory(value string) string {
 func checkPolicy(value string) string {
 	var policy config.Policy
 	if err := policy.UnmarshalText([]byte(value)); err != nil {
-		return oneOf("allkeys-lru", "allkeys-lfu", "allkeys-random", "noeviction")
+		return oneOf("volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl", "allkeys-lru", "allkeys-lfu", "allkeys-random", "noeviction")
 	}
 	return ""
 }

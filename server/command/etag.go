@@ -59,12 +59,12 @@ func (c *Context) readEtag() bool {
 	switch {
 	case !ok:
 	case !found:
-		c.Stats.Misses.add(1)
+		c.lookedUp(c.Args[1], false)
 		c.null()
 	case c.source.metadata.Kind != kindString:
 		c.error(errWrongType)
 	default:
-		c.Stats.Hits.add(1)
+		c.lookedUp(c.Args[1], true)
 		return true
 	}
 	return false

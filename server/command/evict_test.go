@@ -2,6 +2,7 @@ package command
 
 import (
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,6 +24,13 @@ func TestSizeAfterEviction(t *testing.T) {
 		return string(c.Out)
 	}
 	client.SetAuthenticated(true)
+	evicted := func() string {
+		var w infoWriter
+		infoStats(c.State, &w)
+		_, after, _ := strings.Cut(w.text.String(), "evicted_keys:")
+		number, _, _ := strings.Cut(after, "\r\n")
+		return number
+	}
 	for n := range count {
 		if reply := run("SET", "key:"+strconv.Itoa(n), "0123456789012345678901234567890123456789"); reply != "+OK\r\n" {
 			t.Fatalf("SET %d: %q", n, reply)
@@ -43,5 +51,12 @@ func TestSizeAfterEviction(t *testing.T) {
 	}
 	if reply := run("DBSIZE"); reply != ":"+strconv.Itoa(alive)+"\r\n" {
 		t.Errorf("DBSIZE says %q, %d keys answer", reply, alive)
+	}
+	if got := evicted(); got != strconv.Itoa(count-alive) {
+		t.Errorf("evicted_keys is %s, %d keys are gone", got, count-alive)
+	}
+	c.State.resetStatistics()
+	if got := evicted(); got != "0" {
+		t.Errorf("evicted_keys is %s after CONFIG RESETSTAT", got)
 	}
 }

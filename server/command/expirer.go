@@ -31,6 +31,9 @@ type expiry struct {
 	effort   atomic.Int32  // active-expire-effort; 0 for the default
 	removed  atomic.Uint64 // keys the expirer removed, and keys that writes found past their deadline
 	baseline atomic.Uint64 // of removed, at the last CONFIG RESETSTAT
+
+	evicted         atomic.Uint64 // keys that were dropped to make room
+	evictedBaseline atomic.Uint64
 }
 
 // Expirer removes keys past their deadline. One goroutine calls its Run.
@@ -140,6 +143,24 @@ func (c *Context) revived(keyspace *Keyspace, database int, key []byte) {
 	keyspace.note(tsavorite.Deleted, c.Session)
 	c.State.expiry.removed.Add(1)
 	c.notifyIn(database, expiredEvent, "expired", key)
+}
+
+// dropped counts and tells of a key that the store drops to make room.
+func (s *State) dropped(key tsavorite.Key, version uint64) {
+	database, keyspace, ok := s.databaseOf(key.Namespace)
+	if !ok {
+		return // a chunk, or of a database that was flushed
+	}
+	keyspace.live[version&1].Add(-1)
+	s.expiry.evicted.Add(1)
+	if s.attention.has(watchEvents) {
+		s.tell(nil, evictedEvent, "evicted", key.Bytes, database)
+	}
+}
+
+// evictedKeys is INFO's evicted_keys.
+func (s *State) evictedKeys() uint64 {
+	return s.expiry.evicted.Load() - s.expiry.evictedBaseline.Load()
 }
 
 // expiredKeys is INFO's expired_keys.

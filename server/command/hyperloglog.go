@@ -159,7 +159,7 @@ func pfcount(c *Context) {
 	if c.failed(status) {
 		return
 	}
-	c.countLookup(status)
+	c.lookedUp(c.Args[1], status == tsavorite.Found)
 	if r.stale {
 		// The estimate is kept in the value. When there is no room for that it is still right.
 		if status = c.tryUpdate(c.Args[1], r); c.updateGuard.large {
@@ -248,17 +248,20 @@ func pfmerge(c *Context) {
 // a large string, as the merger tells.
 func (c *Context) mergeSketches(keys []tsavorite.Key) (registers *sketchRegisters, anyDense, ok bool) {
 	m := c.beginMerge()
+	c.looked = c.looked[:0]
 	for _, key := range keys {
 		status := c.Session.Read(key, 0, m)
 		if m.large || c.failed(status) {
 			return nil, false, false
 		}
-		c.countLookup(status)
+		c.looked = append(c.looked, status == tsavorite.Found)
 		if m.problem != "" {
+			c.allLookedUp(keys)
 			c.error(m.problem)
 			return nil, false, false
 		}
 	}
+	c.allLookedUp(keys)
 	return m.registers, m.anyDense, true
 }
 

@@ -23,7 +23,7 @@ func infoStats(s *State, w *infoWriter) {
 	w.line("client_query_buffer_limit_disconnections", traffic.InputDisconnections)
 	w.line("client_output_buffer_limit_disconnections", traffic.OutputDisconnections)
 	w.line("expired_keys", s.expiredKeys())
-	w.line("evicted_keys", 0)
+	w.line("evicted_keys", s.evictedKeys())
 	w.line("keyspace_hits", totals.Hits.Load())
 	w.line("keyspace_misses", totals.Misses.Load())
 	w.line("pubsub_channels", s.Broker.Count(pubsub.Channels))

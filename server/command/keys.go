@@ -87,14 +87,14 @@ func exists(c *Context) {
 		c.failedBy(c.Session.Err())
 		return
 	}
-	c.Stats.Hits.add(uint64(c.probe.found))
-	c.Stats.Misses.add(uint64(len(c.keys) - c.probe.found))
+	c.allLookedUp(c.keys)
 	c.integer(int64(c.probe.found))
 }
 
 // existsOnce counts the keys that exist.
 func existsOnce(c *Context) {
-	c.probe = probeReader{}
+	c.looked = c.looked[:0]
+	c.probe = probeReader{looked: &c.looked}
 	c.Session.ReadBatch(c.keys, &c.probe)
 }
 
@@ -121,11 +121,12 @@ func typeKind(kind tsavorite.Kind) tsavorite.Kind {
 // typeOf is TYPE key.
 func typeOf(c *Context) {
 	metadata, found, ok := c.look()
-	switch {
-	case !ok:
-	case found:
-		c.simple(kindNames[typeKind(metadata.Kind)])
-	default:
-		c.simple("none")
+	if !ok {
+		return
 	}
+	if c.lookedUp(c.Args[1], found); !found {
+		c.simple("none")
+		return
+	}
+	c.simple(kindNames[typeKind(metadata.Kind)])
 }

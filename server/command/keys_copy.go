@@ -13,7 +13,11 @@ func copyKey(c *Context) {
 		c.error(errSameObject)
 		return
 	}
-	c.transferReply(transfer{came: "copy_to", database: database, from: from, to: to, fromBytes: c.Args[1], toBytes: c.Args[2], replace: replace})
+	o := c.transfer(transfer{came: "copy_to", database: database, from: from, to: to, fromBytes: c.Args[1], toBytes: c.Args[2], replace: replace})
+	if o != transferFailed {
+		c.lookedUp(c.Args[1], o != sourceMissing)
+		c.flag(o == transferred)
+	}
 }
 
 // copyOptions reads the options of COPY, and replies if they are wrong.
@@ -61,12 +65,8 @@ func move(c *Context) {
 		return
 	}
 	from, to := c.keyspaceAnd(database)
-	c.transferReply(transfer{left: "move_from", came: "move_to", database: database, from: from, to: to, fromBytes: c.Args[1], toBytes: c.Args[1], removeAfter: true})
-}
-
-// transferReply carries a transfer out and replies 1, or 0 if there was nothing to transfer or no place for it.
-func (c *Context) transferReply(t transfer) {
-	if o := c.transfer(t); o != transferFailed {
+	o := c.transfer(transfer{left: "move_from", came: "move_to", database: database, from: from, to: to, fromBytes: c.Args[1], toBytes: c.Args[1], removeAfter: true})
+	if o != transferFailed {
 		c.flag(o == transferred)
 	}
 }

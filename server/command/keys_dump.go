@@ -17,10 +17,10 @@ const heavyBytes = 1 << 18
 // dump is DUMP key.
 func dump(c *Context) {
 	found, ok := c.copyValue(c.Args[1])
-	switch {
-	case !ok:
+	if !ok {
 		return
-	case !found:
+	}
+	if c.lookedUp(c.Args[1], found); !found {
 		c.null()
 		return
 	}

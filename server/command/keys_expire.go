@@ -189,7 +189,7 @@ func (c *Context) deadlineReply(unit expiryUnit) {
 	if !ok {
 		return
 	}
-	if !found {
+	if c.lookedUp(c.Args[1], found); !found {
 		c.integer(ttlNoKey)
 		return
 	}

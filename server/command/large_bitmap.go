@@ -93,8 +93,11 @@ func (c *Context) placeResult(s stored) tsavorite.Status {
 		s.abandon()
 		return status
 	}
+	for i := range c.cut.entries {
+		c.lookedUp(c.cut.entries[i].key, c.cut.entries[i].found)
+	}
 	if len(s.value) > 0 {
-		status = c.Session.Upsert(c.keys[0], s.value, tsavorite.Metadata{Kind: s.kind})
+		status = c.upsertLatched(c.keys[0], s.value, tsavorite.Metadata{Kind: s.kind})
 	} else {
 		c.remove = removeUpdater{}
 		status = c.tryUpdate(c.keys[0].Bytes, &c.remove)
@@ -107,12 +110,5 @@ func (c *Context) placeResult(s stored) tsavorite.Status {
 	}
 	s.commit(0)
 	c.notifyResult(status, len(s.value) > 0)
-	for i := range c.cut.entries {
-		if c.cut.entries[i].found {
-			c.Stats.Hits.add(1)
-		} else {
-			c.Stats.Misses.add(1)
-		}
-	}
 	return tsavorite.Found
 }

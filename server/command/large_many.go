@@ -78,7 +78,7 @@ func (c *Context) mergeEntries(entries []cutEntry) (registers *sketchRegisters, 
 			status = tsavorite.Found
 		}
 		m.Read(0, status, entries[i].record())
-		c.countLookup(status)
+		c.lookedUp(entries[i].key, entries[i].found)
 		if m.problem != "" {
 			c.error(m.problem)
 			return nil, false, false

@@ -15,6 +15,7 @@ type Metrics struct {
 	Commands      []CommandMetrics // of commands that were called or rejected
 	Hits, Misses  uint64
 	ErrorReplies  uint64
+	Evicted       uint64 // keys dropped to make room
 	Refused       uint64 // writes for which there was no memory
 	LogBytes      uint64 // in memory
 	IndexBytes    uint64
@@ -38,7 +39,7 @@ func (s *State) Metrics() Metrics {
 	totals, memory := s.Totals(), s.usedMemory()
 	m := Metrics{
 		Uptime: time.Since(s.Server.Started), Clients: s.Server.Clients.Count(), MaxClients: s.Server.MaxClients(),
-		Traffic: s.Server.traffic(), Hits: totals.Hits.Load(), Misses: totals.Misses.Load(), ErrorReplies: totals.ErrorReplies.Load(),
+		Traffic: s.Server.traffic(), Hits: totals.Hits.Load(), Misses: totals.Misses.Load(), ErrorReplies: totals.ErrorReplies.Load(), Evicted: s.evictedKeys(),
 		Refused: s.Server.errors.count("OOM"), LogBytes: memory.log, IndexBytes: memory.index, HeapBytes: memory.heap,
 		RuntimeBytes: memory.runtime, ResidentBytes: residentBytes(), Store: s.Store.Info(),
 	}

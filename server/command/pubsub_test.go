@@ -29,6 +29,13 @@ func startTiered(t *testing.T) string {
 	return servertest.StartServer(t, server.Options{Options: options}).Addr().String()
 }
 
+// startFull is startPyrope with memory for about a thousand values of 400 bytes, and a policy for when it is full.
+func startFull(t *testing.T, policy string) string {
+	t.Helper()
+	options := config.Options{Memory: 1 << 20, Page: 64 << 10, Index: 64 << 10, Policy: config.Policy(policy)}
+	return servertest.StartServer(t, server.Options{Options: options}).Addr().String()
+}
+
 // untilToken sends a command and a PING behind it, and returns all that comes before the PING's reply.
 func untilToken(t *testing.T, client *servertest.Client, token string, words ...string) (replies []resp.Value) {
 	t.Helper()

@@ -26,6 +26,7 @@ type handlerScratch struct {
 	field     fieldUpdater
 	sketches  sketchScratch
 	source    recordCopy
+	looked    []bool // see allLookedUp
 
 	readGuard   readGuard
 	updateGuard updateGuard
@@ -46,8 +47,9 @@ const keepBufferBytes = 64 << 10
 
 // oldValue is a copy of the value that a command replaces and replies with.
 type oldValue struct {
-	bytes []byte
-	found bool
+	bytes  []byte
+	found  bool
+	counts bool // the update under way counts as a look-up, see updateOld
 }
 
 // reset forgets the value; the buffer stays unless it is large.
@@ -67,11 +69,9 @@ func (o *oldValue) take(current tsavorite.Record, found bool) {
 // oldReply replies with the copied value, or null if there was none.
 func (c *Context) oldReply() {
 	if !c.old.found {
-		c.Stats.Misses.add(1)
 		c.null()
 		return
 	}
-	c.Stats.Hits.add(1)
 	c.bulk(c.old.bytes)
 }
 
@@ -90,6 +90,17 @@ func (c *Context) update(key []byte, updater tsavorite.Updater) (status tsavorit
 // a key that is new, or that was past its deadline.
 func (c *Context) wrote(status tsavorite.Status, key []byte) {
 	c.keyspace.note(status, c.Session)
+	if c.old.counts && settled(status) == tsavorite.Found {
+		if status == tsavorite.Created {
+			c.meetExpired(c.keyspace, c.Client.Database(), key)
+		}
+		c.lookedUp(key, c.old.found)
+		c.old.counts = false
+		if status == tsavorite.Created {
+			c.notify(newEvent, "new", key)
+		}
+		return
+	}
 	if status == tsavorite.Created {
 		c.created(c.keyspace, c.Client.Database(), key)
 	}
@@ -97,8 +108,61 @@ func (c *Context) wrote(status tsavorite.Status, key []byte) {
 
 // created is the part of wrote for a key that was not there, of any database.
 func (c *Context) created(keyspace *Keyspace, database int, key []byte) {
+	c.meetExpired(keyspace, database, key)
+	c.notifyIn(database, newEvent, "new", key)
+}
+
+// meetExpired counts and tells if the key that was made was there past its deadline.
+func (c *Context) meetExpired(keyspace *Keyspace, database int, key []byte) {
 	if c.Session.MetExpired() {
 		c.revived(keyspace, database, key)
 	}
-	c.notifyIn(database, newEvent, "new", key)
+}
+
+// updateOld is update by an updater that leaves the value it found in c.old, so that it also counts as a look-up.
+func (c *Context) updateOld(key []byte, updater tsavorite.Updater) (status tsavorite.Status, ok bool) {
+	c.old.reset()
+	c.old.counts = true
+	status, ok = c.update(key, updater)
+	c.old.counts = false
+	return status, ok
+}
+
+// lookedUp counts a read of a key as a hit or a miss, and tells of a key that is not there.
+func (c *Context) lookedUp(key []byte, found bool) {
+	if found {
+		c.Stats.Hits.add(1)
+		return
+	}
+	c.Stats.Misses.add(1)
+	c.notify(missEvent, "keymiss", key)
+}
+
+// allLookedUp is lookedUp for keys of which c.looked has whether they were found.
+func (c *Context) allLookedUp(keys []tsavorite.Key) {
+	for i, found := range c.looked {
+		c.lookedUp(keys[i].Bytes, found)
+	}
+}
+
+// learnsNew reports whether a write must learn whether its key was there, since it is to be told if it was not.
+func (c *Context) learnsNew() bool {
+	return c.State.attention.has(watchEvents) && eventClass(c.State.eventClasses.Load())&newEvent != 0
+}
+
+// upsertLatched is Upsert of a latched key of the client's database, whose status says whether it was there if that is
+// to be told.
+func (c *Context) upsertLatched(key tsavorite.Key, value []byte, metadata tsavorite.Metadata) tsavorite.Status {
+	if !c.learnsNew() {
+		return c.Session.Upsert(key, value, metadata)
+	}
+	c.probe = probeReader{}
+	if status := c.Session.Read(key, 0, &c.probe); status == tsavorite.StatusError {
+		return status
+	}
+	status := c.Session.Upsert(key, value, metadata)
+	if status == tsavorite.Blind && c.probe.found == 0 {
+		return tsavorite.Created
+	}
+	return status
 }

@@ -150,6 +150,7 @@ func (s *State) resetStatistics() {
 	s.ResetTotals()
 	s.Server.errors.reset()
 	s.expiry.baseline.Store(s.expiry.removed.Load())
+	s.expiry.evictedBaseline.Store(s.expiry.evicted.Load())
 	if s.Server.Traffic == nil {
 		return
 	}

@@ -67,6 +67,7 @@ func NewState(store *tsavorite.Store, databases int) (*State, error) {
 	s.ScatterGather.Store(true)
 	s.Broker.Match = globMatch
 	s.large.init(s)
+	store.OnEvict(s.dropped)
 	s.latency.init()
 	for i := range s.databases {
 		s.databases[i].keyspace.Store(newKeyspace(s.newNamespace()))

@@ -1,6 +1,9 @@
 package command
 
-import "github.com/pyropedb/pyrope/tsavorite"
+import (
+	"github.com/pyropedb/pyrope/server/resp"
+	"github.com/pyropedb/pyrope/tsavorite"
+)
 
 // get is GET key, when it did not come in the form that gatherGets takes.
 func get(c *Context) {
@@ -9,13 +12,33 @@ func get(c *Context) {
 	g.keys = append(g.keys, c.key(c.Args[1]))
 	g.read(0)
 	g.end()
+	if g.misses > 0 {
+		c.notify(missEvent, "keymiss", c.Args[1])
+	}
 }
 
 // mget is MGET key [key ...].
 func mget(c *Context) {
 	c.collectKeys()
+	mark := len(c.Out)
 	c.readTogether(c.keys, mgetOnce)
 	c.gets.end()
+	if c.State.attention.has(watchEvents) {
+		c.notifyMisses(c.Out[mark:])
+	}
+}
+
+// notifyMisses tells of the keys for which a reply of MGET has null.
+func (c *Context) notifyMisses(reply []byte) {
+	replies, _, result := resp.ReadReply(reply)
+	if result != resp.Complete {
+		return
+	}
+	for i, value := range replies.Elements {
+		if value.Missing {
+			c.notify(missEvent, "keymiss", c.Args[1+i])
+		}
+	}
 }
 
 // mgetOnce reads the keys and appends the reply.
@@ -47,10 +70,9 @@ func (c *Context) collectKeys() {
 
 // getdel is GETDEL key.
 func getdel(c *Context) {
-	c.old.reset()
 	u := &c.remove
 	*u = removeUpdater{old: &c.old, onlyString: true}
-	status, ok := c.update(c.Args[1], u)
+	status, ok := c.updateOld(c.Args[1], u)
 	if !ok {
 		return
 	}
@@ -108,8 +130,7 @@ func getex(c *Context) {
 			c.giveDeadline(c.keyspace, u.deadline)
 		}
 	}
-	c.old.reset()
-	status, ok := c.update(c.Args[1], u)
+	status, ok := c.updateOld(c.Args[1], u)
 	if !ok {
 		return
 	}

@@ -63,6 +63,9 @@ func (c *Context) twoValues() (a, b []byte, ok bool) {
 			}
 			*value = entries[i].small
 		}
+		for i := range entries {
+			c.lookedUp(entries[i].key, entries[i].found)
+		}
 		return false
 	})
 	return a, b, ok && large
@@ -72,6 +75,7 @@ func (c *Context) twoValues() (a, b []byte, ok bool) {
 func (c *Context) twoRecords() (a, b []byte, large, ok bool) {
 	c.Session.Latch(c.keys)
 	defer c.Session.Unlatch()
+	c.looked = c.looked[:0]
 	for i, value := range []*[]byte{&a, &b} {
 		found, ok := c.copyRecord(c.keys[i])
 		if !ok {
@@ -84,8 +88,10 @@ func (c *Context) twoRecords() (a, b []byte, large, ok bool) {
 			c.error(errLCSType)
 			return nil, nil, false, false
 		}
+		c.looked = append(c.looked, found)
 		*value = append([]byte(nil), c.source.value.bytes...)
 	}
+	c.allLookedUp(c.keys)
 	return a, b, false, true
 }
 

@@ -95,7 +95,7 @@ func (c *Context) writePairs(unlessAny bool, values []stored) (written int, ok b
 		if values != nil {
 			s = values[i]
 		}
-		status := c.Session.Upsert(key, s.value, tsavorite.Metadata{Kind: s.kind})
+		status := c.upsertLatched(key, s.value, tsavorite.Metadata{Kind: s.kind})
 		c.wrote(status, key.Bytes)
 		if c.failed(status) {
 			return i, false
@@ -152,10 +152,14 @@ type probeReader struct {
 	found    int
 	failures int
 	last     tsavorite.Metadata
+	looked   *[]bool // takes of each key whether it was found; nil for nobody
 }
 
 // Read counts one key.
 func (p *probeReader) Read(_ uint64, status tsavorite.Status, record tsavorite.Record) {
+	if p.looked != nil {
+		*p.looked = append(*p.looked, status == tsavorite.Found)
+	}
 	switch status {
 	case tsavorite.Found:
 		p.found++

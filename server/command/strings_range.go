@@ -223,9 +223,5 @@ func (r *spanReader) within(length int64) (start, end int64) {
 
 // count counts a hit or a miss.
 func (r *spanReader) count() {
-	if r.status == tsavorite.Found {
-		r.context.Stats.Hits.add(1)
-	} else {
-		r.context.Stats.Misses.add(1)
-	}
+	r.context.lookedUp(r.context.Args[1], r.status == tsavorite.Found)
 }

@@ -111,8 +111,10 @@ func (c *Context) overwrite(value []byte, deadline int64) {
 	} else if len(value) > c.State.large.limit {
 		c.giveDeadline(c.keyspace, deadline)
 		status = c.overwriteLarge(c.Args[1], value, deadline)
+	} else if c.giveDeadline(c.keyspace, deadline); c.learnsNew() {
+		c.set = setUpdater{value: value, deadline: deadline, old: &c.old}
+		status = c.tryUpdate(c.Args[1], &c.set)
 	} else {
-		c.giveDeadline(c.keyspace, deadline)
 		status = c.Session.Upsert(c.key(c.Args[1]), value, tsavorite.Metadata{Deadline: deadline})
 	}
 	c.wrote(status, c.Args[1])
@@ -156,12 +158,15 @@ func (c *Context) notifyRestore(key []byte, status tsavorite.Status) {
 // setIf gives the key in Args[1] a value under the options' conditions, and leaves the old value
 // in c.old if it is wanted. It replies only with an error, and then ok is false.
 func (c *Context) setIf(value []byte, deadline int64, options setOptions) (written, ok bool) {
-	c.old.reset()
 	c.giveDeadline(c.keyspace, deadline)
 	u := &c.set
 	*u = setUpdater{setOptions: options, value: value, deadline: deadline, old: &c.old,
 		bornDead: deadline != 0 && deadline < c.Now()}
-	status, ok := c.update(c.Args[1], u)
+	update := c.update
+	if options.wantOld {
+		update = c.updateOld
+	}
+	status, ok := update(c.Args[1], u)
 	if !ok {
 		return false, false
 	}

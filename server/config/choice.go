@@ -41,21 +41,31 @@ func (s Switch) IsOn() bool { return s == On }
 // Policy is what a full memory does when there is no storage tier.
 type Policy string
 
-// The policies that exist, by Redis's names. The log knows one order, that of writing: of all keys those written longest
-// ago go first, whichever of the allkeys policies is named.
+// The policies, by Redis's names. The log knows one order, that of writing: those written longest ago go first, of all keys or of
+// those with a deadline, whatever order is named.
 const (
 	NoEviction    Policy = "noeviction"  // writes are refused with -OOM
 	AllKeysLRU    Policy = "allkeys-lru" // the oldest page of the log is dropped
 	AllKeysLFU    Policy = "allkeys-lfu"
 	AllKeysRandom Policy = "allkeys-random"
+
+	VolatileLRU    Policy = "volatile-lru" // of the oldest page of the log the records with a deadline are dropped
+	VolatileLFU    Policy = "volatile-lfu"
+	VolatileRandom Policy = "volatile-random"
+	VolatileTTL    Policy = "volatile-ttl"
 )
 
-// Evicts says whether live records are dropped to make room.
-func (p Policy) Evicts() bool { return p == AllKeysLRU || p == AllKeysLFU || p == AllKeysRandom }
+// EvictsAny says whether any live record may be dropped to make room.
+func (p Policy) EvictsAny() bool { return p == AllKeysLRU || p == AllKeysLFU || p == AllKeysRandom }
+
+// EvictsExpiring says whether live records with a deadline are dropped to make room, and no others.
+func (p Policy) EvictsExpiring() bool {
+	return p == VolatileLRU || p == VolatileLFU || p == VolatileRandom || p == VolatileTTL
+}
 
 // UnmarshalText reads a policy in any case.
 func (p *Policy) UnmarshalText(text []byte) error {
-	return choose(p, "policy", text, NoEviction, AllKeysLRU, AllKeysLFU, AllKeysRandom)
+	return choose(p, "policy", text, NoEviction, AllKeysLRU, AllKeysLFU, AllKeysRandom, VolatileLRU, VolatileLFU, VolatileRandom, VolatileTTL)
 }
 
 // CommitFrequency is how often the append-only file is made durable: milliseconds, 0 for before each reply, -1 for on

@@ -98,7 +98,7 @@ type Options struct {
 	// CopyReads copies what was read from the device to the tail of the log. Default is off.
 	CopyReads Switch `name:"copy-reads-to-tail" group:"Memory" help:"Copy what was read from the device to memory (no)."`
 	// Policy decides what a full memory does when there is no storage tier. Default is noeviction.
-	Policy Policy `name:"maxmemory-policy" group:"Memory" help:"Full memory without a storage tier, or a full maxdisk: noeviction, or allkeys-lru, -lfu or -random (noeviction)."`
+	Policy Policy `name:"maxmemory-policy" group:"Memory" help:"Full memory without a storage tier, or a full maxdisk: noeviction, or allkeys-lru, -lfu or -random; without a tier also volatile-lru, -lfu, -random or -ttl (noeviction)."`
 	// MaxDatabases is the number of logical databases, 1 to 256. 0 is 16.
 	MaxDatabases int `name:"max-databases" min:"1" max:"256" aliases:"databases" group:"Memory" help:"Logical databases, 1 to 256 (16)."`
 

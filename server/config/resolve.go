@@ -73,7 +73,7 @@ func (o Options) withDefaults(machine Size) (Options, []string) {
 			o.Index = min(defaultIndex, o.IndexMax)
 		}
 	}
-	if o.StorageTier.IsOn() && o.Policy.Evicts() {
+	if o.StorageTier.IsOn() && (o.Policy.EvictsAny() && o.MaxDisk == 0 || o.Policy.EvictsExpiring()) {
 		note("--maxmemory-policy %s is ignored: with --storage-tier cold records go to the device", o.Policy)
 	}
 	if setDefault(&o.NetworkBackend, defaultNetworkBackend()); o.NetworkBackend == BackendNet && o.NetworkThreads != 0 {

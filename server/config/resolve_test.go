@@ -99,6 +99,10 @@ func TestDefaultsThatDependOnEachOther(t *testing.T) {
 		func(o config.Options) bool { return o.DeviceType == device.Native })
 	check("policy with a tier", config.Options{StorageTier: config.On, Policy: config.AllKeysLRU}, 0,
 		"--maxmemory-policy allkeys-lru is ignored", func(o config.Options) bool { return true })
+	check("policy of deadlines with a tier", config.Options{StorageTier: config.On, Policy: config.VolatileTTL, MaxDisk: 1 << 30}, 0,
+		"--maxmemory-policy volatile-ttl is ignored", func(o config.Options) bool { return true })
+	check("policy with a bounded tier", config.Options{StorageTier: config.On, Policy: config.AllKeysLRU, MaxDisk: 1 << 30}, 0, "",
+		func(o config.Options) bool { return true })
 	check("device without a tier", config.Options{DeviceType: device.Native}, 0,
 		"--device-type Native is ignored without --storage-tier", func(o config.Options) bool { return true })
 	check("loops without loops", config.Options{NetworkBackend: config.BackendNet, NetworkThreads: 2}, 0,
@@ -165,8 +169,8 @@ func TestRefusals(t *testing.T) {
 	refused(config.Options{AuthClients: "YES"}, `--tls-auth-clients is "YES"; it must be written "yes"`)
 	refused(config.Options{StorageTier: on, DeviceType: device.Null, DeviceBackend: device.Uring},
 		"--device-io-backend Uring does not go with --device-type Null: it needs Native")
-	refused(config.Options{Policy: "volatile-ttl"},
-		`--maxmemory-policy: cannot read policy "volatile-ttl": it must be noeviction, allkeys-lru, allkeys-lfu or allkeys-random`)
+	refused(config.Options{Policy: "volatile"},
+		`--maxmemory-policy: cannot read policy "volatile": it must be noeviction, allkeys-lru, allkeys-lfu, allkeys-random, volatile-lru, volatile-lfu, volatile-random or volatile-ttl`)
 	refused(config.Options{LoggerLevel: "debug"}, `--logger-level is "debug"; it must be written "Debug"`)
 	refused(config.Options{Port: 65536, MaxDatabases: 300},
 		"--port 65536 is out of range: 0 to 65535\n--max-databases 300 is out of range: 1 to 256")

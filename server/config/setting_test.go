@@ -63,7 +63,7 @@ func TestSetRefusesAndLeavesAsItWas(t *testing.T) {
 		"notify-keyspace-events": "KEy", "latency-tracking-info-percentiles": "101", "enable-debug-command": "maybe",
 		"network-backend": "uring", "port": "a", "sg-get": "maybe", "device-type": "Azure", "logger-level": "loud", "unixsocketperm": "999",
 		"tcp-keepalive": "soon", "tls-auth-clients": "maybe", "logger-format": "XML", "client-output-buffer-limit": "normal",
-		"memory": "much", "maxmemory-policy": "volatile-lru", "device-io-backend": "spdk", "nothing": "x",
+		"memory": "much", "maxmemory-policy": "volatile", "device-io-backend": "spdk", "nothing": "x",
 	} {
 		var o config.Options
 		if err := o.Set(name, text); err == nil || o != (config.Options{}) {

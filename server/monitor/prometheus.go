@@ -27,6 +27,7 @@ func appendMetrics(to []byte, m *command.Metrics) []byte {
 		{"net_output_bytes_total", "counter", "Bytes of replies.", float64(m.Traffic.OutputBytes)},
 		{"keyspace_hits_total", "counter", "Reading commands that found their key.", float64(m.Hits)},
 		{"keyspace_misses_total", "counter", "Reading commands that did not.", float64(m.Misses)},
+		{"evicted_keys_total", "counter", "Keys dropped to make room.", float64(m.Evicted)},
 		{"error_replies_total", "counter", "Replies that are errors.", float64(m.ErrorReplies)},
 		{"writes_refused_total", "counter", "Commands refused because memory was full.", float64(m.Refused)},
 		{"memory_log_bytes", "gauge", "Log in memory.", float64(m.LogBytes)},

@@ -44,6 +44,7 @@ func configurations(t *testing.T) []configuration {
 		{name: "memory,tiny index", options: tsavorite.Options{MemoryBytes: plenty, PageBytes: tinyPage, IndexBytes: tinyIndex, IndexMaxBytes: tinyIndex}},
 		{name: "memory,growing index", options: tsavorite.Options{MemoryBytes: plenty, PageBytes: 64 << 10, IndexBytes: tinyIndex}},
 		{name: "memory,compacted", moves: true, options: tsavorite.Options{MemoryBytes: 2 << 20, PageBytes: tinyPage, IndexBytes: tinyIndex}},
+		{name: "volatile", lossy: true, moves: true, options: volatile(sized(growing, 64, 90))},
 		{name: "evict,tiny", lossy: true, options: evicting(tiny)},
 		{name: "evict,more", lossy: true, options: evicting(growing)},
 		{name: "null,roomy", open: openNull, options: tsavorite.Options{MemoryBytes: plenty, PageBytes: 64 << 10, IndexBytes: tinyIndex}},
@@ -120,6 +121,11 @@ func openFailing(t *testing.T) device.Device {
 
 func evicting(o tsavorite.Options) tsavorite.Options {
 	o.EvictOldest = true
+	return o
+}
+
+func volatile(o tsavorite.Options) tsavorite.Options {
+	o.EvictExpiring = true
 	return o
 }
 

@@ -68,6 +68,9 @@ type Config struct {
 	Compact func()
 	// Flushing is told of each page that has become immutable, before the device gets it; nil is nobody.
 	Flushing func(from, until record.Address)
+	// Dropping is told of pages that are about to leave memory for good, though what lies there counts; nil is nobody.
+	// Nobody changes a record there any more, but newer ones may come to lie elsewhere meanwhile.
+	Dropping func(from, until record.Address)
 }
 
 // Log is the hybrid log.
@@ -106,6 +109,7 @@ type Log struct {
 	neverReadOnly bool        // no device: everything in memory is mutable
 	compact       func()      // wakes whoever compacts; nil where nothing is compacted
 	flushing      func(from, until record.Address)
+	dropping      func(from, until record.Address)
 	epochs        *epoch.Table
 	device        device.Device
 	queue         device.Queue // the pager's
@@ -147,7 +151,7 @@ func New(c Config) (*Log, error) {
 		base: unsafe.Pointer(unsafe.SliceData(memory)), ringMask: ring - 1,
 		pageMask: c.PageBytes - 1, pageBytes: c.PageBytes,
 		memory: memory, neverReadOnly: c.Device == nil, epochs: c.Epochs, device: c.Device,
-		compact: c.Compact, flushing: c.Flushing,
+		compact: c.Compact, flushing: c.Flushing, dropping: c.Dropping,
 		wake: make(chan struct{}, 1), stop: make(chan struct{}), gone: make(chan struct{}),
 	}
 	l.room = sync.NewCond(&l.mu)

@@ -89,6 +89,9 @@ func (l *Log) flushPage() bool {
 		if l.neverReadOnly || l.dropsEvicted.Load() {
 			dead = until
 		}
+		if first := max(from, l.begin.Load()); l.neverReadOnly && l.dropping != nil && first < dead {
+			l.dropping(record.Address(first), record.Address(dead))
+		}
 		l.setError(nil) // what could not be written is not needed any more
 		return l.advanceFlushed(dead)
 	}
