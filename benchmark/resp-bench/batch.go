@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/pyropedb/pyrope/benchmark/report"
@@ -13,6 +15,7 @@ const (
 	firstBufferBytes  = 64 << 10  // request buffer a batch is first built in
 	batchMemoryBudget = 256 << 20 // bytes of prebuilt requests; enough to outgrow any cache
 	zipfTheta         = 0.99
+	commandBytes      = 200 // of a command as go-redis takes it, about
 )
 
 // batch is one request buffer and what is known about its replies. It is immutable once built:
@@ -21,6 +24,8 @@ type batch struct {
 	request []byte
 	replies int      // top-level replies the server gives
 	numbers []uint64 // the keys, in order; only kept with --verify
+
+	commands [][]any // the request as go-redis takes it; only made for that client
 }
 
 // buildBatches prepares as many batches of the given size as make --totalops operations, within
@@ -40,7 +45,7 @@ func (b *bench) buildBatches(size int) ([]batch, error) {
 		if after := cap(builder.buffer); after != before {
 			b.printf("Resizing request buffer from %d to %d\n", before, after)
 		}
-		used += len(next.request) + 8*len(next.numbers)
+		used += len(next.request) + 8*len(next.numbers) + commandBytes*len(next.commands)
 		if used > batchMemoryBudget && len(batches) > 0 {
 			b.printf("Restricting #buffers to %d instead of %d\n", len(batches), count)
 			break
@@ -59,6 +64,7 @@ type batchBuilder struct {
 	op      operation
 	size    int
 	keep    bool // keep the key numbers
+	split   bool // make the commands
 	random  workload.Random
 	zipf    *workload.Zipf // nil: uniform
 	numbers []uint64       // of the batch being built
@@ -69,7 +75,7 @@ type batchBuilder struct {
 // newBatchBuilder returns a builder for the options' operation.
 func newBatchBuilder(o *options, keys keyspace, size int) (*batchBuilder, error) {
 	g := &batchBuilder{
-		keys: keys, op: o.Op, size: size, keep: o.Verify,
+		keys: keys, op: o.Op, size: size, keep: o.Verify, split: o.Client == goRedisType,
 		random:  workload.NewRandom(requestSeed, 0),
 		numbers: make([]uint64, size),
 		buffer:  make([]byte, 0, firstBufferBytes),
@@ -102,5 +108,33 @@ func (g *batchBuilder) build() batch {
 	if g.keep {
 		result.numbers = append([]uint64(nil), g.numbers...)
 	}
+	if g.split {
+		result.commands = splitRequest(result.request)
+	}
 	return result
+}
+
+// splitRequest takes a request of ours apart into commands; their arguments lie in the request.
+func splitRequest(request []byte) (commands [][]any) {
+	line := func() []byte {
+		text, rest, _ := bytes.Cut(request, []byte("\r\n"))
+		request = rest
+		return text
+	}
+	for len(request) > 0 {
+		head := line()
+		if head[0] != '*' { // the inline form
+			commands = append(commands, []any{head})
+			continue
+		}
+		count, _ := strconv.Atoi(string(head[1:])) // we have written it
+		arguments := make([]any, count)
+		for i := range arguments {
+			length, _ := strconv.Atoi(string(line()[1:]))
+			arguments[i] = request[:length:length]
+			request = request[length+2:]
+		}
+		commands = append(commands, arguments)
+	}
+	return commands
 }

@@ -123,7 +123,7 @@ func (b *bench) sweep() error {
 				return fmt.Errorf("cannot run %s with %d threads: %w", b.options.Op, threads, err)
 			}
 			b.printResult(b.options.Op, threads, m.elapsed, m.batches*uint64(size))
-			b.printRemarks(&m)
+			b.printRemarks(&m, m.batches*uint64(size))
 			b.rows = append(b.rows, b.offlineRow(size, threads, &m))
 			if m.errors > 0 {
 				return fmt.Errorf("%d error replies to %s; the first is %q", m.errors, b.options.Op, m.firstError)
@@ -140,24 +140,25 @@ func (b *bench) sweep() error {
 }
 
 // connectAll opens count links.
-func (b *bench) connectAll(count int) ([]link, error) {
-	links := make([]link, 0, count)
+func (b *bench) connectAll(count int) ([]link, error) { return openAll(count, b.connect) }
+
+// openAll opens count of something, or none.
+func openAll[T io.Closer](count int, open func() (T, error)) ([]T, error) {
+	opened := make([]T, 0, count)
 	for range count {
-		l, err := b.connect()
+		one, err := open()
 		if err != nil {
-			closeAll(links)
+			closeAll(opened)
 			return nil, err
 		}
-		links = append(links, l)
+		opened = append(opened, one)
 	}
-	return links, nil
+	return opened, nil
 }
 
-// closeAll closes links; what they carried is over.
-func closeAll(links []link) {
-	var failures []error
-	for _, l := range links {
-		failures = append(failures, l.Close())
+// closeAll closes links or carriers; what they carried is over.
+func closeAll[T io.Closer](all []T) {
+	for _, one := range all {
+		_ = one.Close()
 	}
-	_ = errors.Join(failures...)
 }

@@ -261,6 +261,7 @@ Load Using SET: false
 Zipf: false
 Verify: false
 ClientType used for benchmarking: LightClient
+TLS: false
 GOMAXPROCS: [0-9]+
 ----------------------------------
 

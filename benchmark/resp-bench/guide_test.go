@@ -15,6 +15,7 @@ var guideLines = []struct{ line, scaled string }{
 	{"-s --op GET --dbsize 100000000 --keylength 16 --valuelength 96 --client LightClient -t 8,32,48,64 -b 1024 --runtime 12", "--dbsize 5000 -t 2,4 --runtime 1"},
 	{"--op MGET --dbsize 16777216 --valuelength 8 -t 16 -b 512", "--dbsize 2000 -t 2 --runtime 1"},
 	{"--op GET --dbsize 1000000 -v 100 -t 16 -b 1024 --client InProc", "--dbsize 2000 -t 2 --runtime 1 -i 1m --memory 64m"},
+	{"--op GET --dbsize 1000000 -v 100 -t 16 -b 256 --client SERedis", "--dbsize 2000 -t 2 --runtime 1"},
 	{"--op GET --dbsize 16777216 -v 100 -t 16 -b 1024 --zipf", "--dbsize 2000 -t 2 --runtime 1"},
 	{"--online --op-workload GET --op-percent 100 --dbsize 1000000 -t 1 -b 1 --runtime 30", "--dbsize 2000 --runtime 1"},
 	{"--online --op-workload GET,SET --op-percent 50,50 --dbsize 1000000 -t 16 --runtime 60 --client GarnetClientSession", "--dbsize 2000 -t 4 --runtime 1"},
@@ -29,7 +30,7 @@ func TestGuideLines(t *testing.T) {
 			t.Errorf("%s: %v", c.line, err)
 		}
 		// Lists and numbers may be given twice: what comes later counts.
-		line := "-p " + port + " " + overridden(c.line, c.scaled)
+		line := "-p " + port + " " + overridden(c.line, c.scaled) + " --totalops 100000"
 		if code, out, failures := runFlags(line); code != 0 {
 			t.Errorf("%s: exit %d: %s%s", line, code, out, failures)
 		}
@@ -58,7 +59,6 @@ func overridden(line, by string) string {
 func TestGuideRefusals(t *testing.T) {
 	for line, want := range map[string]string{
 		"--cluster-bench --op GET --dbsize 16777216 -t 16 -b 1024 --zipf":                     "there is no cluster",
-		"--op GET --dbsize 1000000 -v 100 -t 16 -b 256 --client SERedis":                      "opType: GET benchmark not supported with GoRedis!",
 		"-s --online --op-workload GET --op-percent 100":                                      "Skipload not supported with --online",
 		"--online --op-workload GET --op-percent 100 --pool --client LightClient -t 2":        "Pooling of LightClient is not supported",
 		"--online --op-workload ZADD,ZCARD --op-percent 50,40 --keylength 8 --client SERedis": "opPercent must sum to 100",

@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/pyropedb/pyrope/benchmark/reply"
@@ -40,19 +42,28 @@ func (l inProc) Close() error {
 
 // startEmbedded makes a server in this process, prints what it is, and sets connect.
 func (b *bench) startEmbedded() (stop func(), err error) {
-	memory := b.options.Memory
-	if memory == 0 {
-		memory, _ = config.DefaultMemory(config.MachineMemory())
+	var o config.Options
+	if err := b.options.embedded(&o); err != nil {
+		return nil, err
 	}
-	embedded, err := server.New(server.Options{Options: config.Options{Memory: memory, Index: b.options.Index}})
+	if o.Memory == 0 {
+		o.Memory, _ = config.DefaultMemory(config.MachineMemory())
+	}
+	embedded, err := server.New(server.Options{Options: o})
 	if err != nil {
 		return nil, fmt.Errorf("cannot start the embedded server: %w", err)
+	}
+	if err := embedded.LoadError(); err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot start the embedded server: %w", err), embedded.Close())
 	}
 	resolved := embedded.Options()
 	b.printf("------EMBEDDED-SERVER-CONFIG------\n")
 	b.printf("index: %v\n", resolved.Index)
 	b.printf("memory: %v\n", resolved.Memory)
 	b.printf("page: %v\n", resolved.Page)
+	for _, name := range slices.Sorted(maps.Keys(b.options.Server)) {
+		b.printf("%s: %s\n", name, b.options.Server[name])
+	}
 	b.printf("----------------------------------\n")
 	b.connect = func() (link, error) {
 		client, err := embedded.Client()

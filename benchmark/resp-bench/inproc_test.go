@@ -89,6 +89,18 @@ func TestEveryOperationOnTheServer(t *testing.T) {
 	}
 }
 
+// TestServerOptions: the embedded server takes the options of the command line, here a device that most of the data lies on.
+func TestServerOptions(t *testing.T) {
+	code, out, failures := runFlags("--client InProc -i 1m --memory 1m --server-option page=64k --server-option storage-tier=yes;device-type=LocalMemory --server-option logdir=" + t.TempDir() +
+		" --dbsize 8000 --valuelength 200 --totalops 8000 -t 2 -b 100 --runtime 0 -s --op SET")
+	if code != 0 || !strings.Contains(out, "\nstorage-tier: yes\n") || !strings.Contains(out, "\npage: 64k\n") || !regexp.MustCompile(`\n\[CPU\]: \d+\.\d\d\d us an operation\n`).MatchString(out) {
+		t.Errorf("exit %d: %s%s", code, out, failures)
+	}
+	if code, _, failures = runFlags("--client InProc -i 1m --server-option page=3k --server-option checkpointdir=" + t.TempDir()); code != program.Failure || !strings.Contains(failures, "page") {
+		t.Errorf("pages of 3k: exit %d: %s", code, failures)
+	}
+}
+
 func TestInProcessExchangeAllocatesNothing(t *testing.T) {
 	o, err := parseOptions(strings.Fields("--client InProc -i 1m --memory 64m --dbsize 1000"), nil)
 	if err != nil {

@@ -28,6 +28,7 @@ type onlineClient interface {
 type onlineWorker struct {
 	mix      *mix
 	inFlight int
+	pacer    pacer
 	recorder *recorder
 	stop     *atomic.Bool
 	err      error
@@ -60,8 +61,10 @@ func (b *bench) runOnline() error {
 	}
 	run := &online{bench: b, summary: newHistogram(), whole: newHistogram()}
 	var group sync.WaitGroup
+	began := time.Now()
 	for i := range count {
 		w := &onlineWorker{mix: mixes[i], inFlight: b.options.InFlight, recorder: newRecorder(), stop: &run.stop}
+		w.pacer = newPacer(b.options.Rate, run.opsPerSample(), count, i, began)
 		run.workers = append(run.workers, w)
 		run.clients = append(run.clients, newHistogram())
 		group.Go(func() {
@@ -71,7 +74,6 @@ func (b *bench) runOnline() error {
 		})
 	}
 	b.printf("\n%s\n", onlineHeader(b.options.Txn))
-	began := time.Now()
 	run.tickUntilOver(began)
 	run.stop.Store(true)
 	client.close()

@@ -22,23 +22,28 @@ type goRedis struct {
 // newGoRedis makes the clients; they connect when they are used.
 func newGoRedis(b *bench, count int) *goRedis {
 	g := &goRedis{clients: make(chan *redis.Client, count)}
-	options := redis.Options{
-		Addr: b.options.address(), Password: b.options.Auth, Protocol: 2, PoolSize: 1, MaxRetries: -1, DisableIdentity: true,
-		TLSConfig: b.security,
-	}
+	options := goRedisOptions(b)
 	if b.options.Pool {
 		options.PoolSize = count
-		g.all = []*redis.Client{redis.NewClient(&options)}
+		g.all = []*redis.Client{redis.NewClient(options)}
 	}
 	g.working.Add(count)
 	for i := range count {
 		if !b.options.Pool {
-			mine := options
+			mine := *options
 			g.all = append(g.all, redis.NewClient(&mine))
 		}
 		g.clients <- g.all[min(i, len(g.all)-1)]
 	}
 	return g
+}
+
+// goRedisOptions are those of a client with one connection.
+func goRedisOptions(b *bench) *redis.Options {
+	return &redis.Options{
+		Addr: b.options.address(), Password: b.options.Auth, Protocol: 2, PoolSize: 1, MaxRetries: -1, DisableIdentity: true,
+		TLSConfig: b.security,
+	}
 }
 
 // close implements onlineClient; the workers end by themselves, within the client's time limits.
@@ -61,7 +66,7 @@ func (g *goRedis) work(w *onlineWorker) error {
 				pipe.Do(ctx, arguments...)
 			}
 		}
-		began := time.Now()
+		began := w.pacer.await()
 		replies, _ := pipe.Exec(ctx) // its error is that of one of the replies
 		latency := time.Since(began)
 		misses := uint64(0)

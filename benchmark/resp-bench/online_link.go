@@ -51,7 +51,7 @@ func (c *linkClient) work(w *onlineWorker) error {
 			request, count = w.mix.appendNext(request)
 			scanner.Expect(count)
 		}
-		nils, began := scanner.Nils, time.Now()
+		nils, began := scanner.Nils, w.pacer.await()
 		if err := l.exchange(request, &scanner); err != nil {
 			return err
 		}

@@ -29,6 +29,12 @@ func (o *options) checkOnline() error {
 		return errors.New("--runtime must be -1 or at least 1 second with --online (got 0)")
 	case o.InFlight < 1 || o.InFlight > 1<<16:
 		return fmt.Errorf("--itp must be from 1 to %d (got %d)", 1<<16, o.InFlight)
+	case o.Burst:
+		return errors.New("--burst is for offline runs: online --itp says how many operations are in flight")
+	case o.Sync && o.InFlight != 1:
+		return fmt.Errorf("--sync waits for each reply: --itp must be 1 (got %d)", o.InFlight)
+	case o.Rate < 0:
+		return fmt.Errorf("--rate must be 0 or a number of operations a second (got %d)", o.Rate)
 	case len(o.Percent) != len(o.Workload) || len(o.Percent) == 0:
 		return fmt.Errorf("--op-workload and --op-percent must be lists of equal length (got %d and %d)", len(o.Workload), len(o.Percent))
 	case sum != 100 || slices.Min(o.Percent) < 0:
@@ -55,12 +61,20 @@ func (o *options) checkOnline() error {
 
 // checkOffline reports the first option that needs --online.
 func (o *options) checkOffline() error {
+	session := o.Client == sessionType
 	switch {
-	case o.Client == sessionType || o.Client == goRedisType:
-		//lint:ignore ST1005 the text, its punctuation included, is part of the interface
-		return fmt.Errorf("opType: %s benchmark not supported with %s!", o.Op, o.Client)
-	case o.InFlight != 1:
-		return fmt.Errorf("--itp needs --online (got %d)", o.InFlight)
+	case o.InFlight != 1 && !session:
+		return fmt.Errorf("--itp needs --online or --client PipelinedSession (got %d)", o.InFlight)
+	case o.InFlight < 1 || o.InFlight > burstBatches:
+		return fmt.Errorf("--itp must be from 1 to %d (got %d)", burstBatches, o.InFlight)
+	case o.Burst && (!session || o.InFlight != 1):
+		return errors.New("--burst needs --client PipelinedSession, and no --itp")
+	case o.Verify && session:
+		return errors.New("--verify is not supported with --client PipelinedSession, which does not look at values")
+	case o.Sync:
+		return errors.New("--sync needs --online")
+	case o.Rate != 0:
+		return fmt.Errorf("--rate needs --online (got %d)", o.Rate)
 	case !isOffline(o.Op):
 		//lint:ignore ST1005 the text, its punctuation included, is part of the interface
 		return fmt.Errorf("opType: %s benchmark not supported with %s!", o.Op, o.Client)
@@ -94,7 +108,7 @@ func (b *bench) forceOneMessage() {
 func (b *bench) printOnlineConfig() {
 	o := &b.options
 	b.printf("Pool: %t\nOpWorkload: %s\nOpPercent: %s\nTtl: %d\n", o.Pool, o.workloadNames(), joinNumbers(o.Percent), o.TTL)
-	b.printf("Sorted set cardinality: %d\nIntra thread parallelism: %d\nClientHistogram: %t\n", o.Sets, o.InFlight, o.ClientHist)
+	b.printf("Sorted set cardinality: %d\nIntra thread parallelism: %d\nSyncMode: %t\nClientHistogram: %t\nRate: %d\n", o.Sets, o.InFlight, o.Sync, o.ClientHist, o.Rate)
 }
 
 // workloadNames lists the operations of the mix.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,7 +33,7 @@ type options struct {
 	CACert       string `name:"cacert" placeholder:"FILE" help:"Certificates, PEM, one of which must have signed the server's; without it any certificate of the server will do."`
 
 	Op      operation  `default:"GET" help:"Operation: ${operations}."`
-	Client  clientType `default:"LightClient" help:"LightClient (a TCP socket a thread), InProc (an embedded server, no sockets); online also PipelinedSession (aliases GarnetClientSession, GarnetClient: --itp operations in flight, each timed by itself) and GoRedis (alias SERedis)."`
+	Client  clientType `default:"LightClient" help:"LightClient (a TCP socket a thread), InProc (an embedded server, no sockets), PipelinedSession (aliases GarnetClientSession, GarnetClient: --itp operations in flight, each timed by itself; offline --itp batches) or GoRedis (alias SERedis)."`
 	Threads []int      `short:"t" default:"1,2,4,8,16,32" help:"Thread counts to run with, one after another."`
 	Batch   []int      `name:"batchsize" short:"b" aliases:"pipeline" default:"4096" help:"Batch sizes to run with: commands a pipeline, or keys a command for MGET and MSET."`
 	Runtime int        `default:"15" help:"Seconds a run; 0 only loads (with --skipload: runs --totalops operations), -1 runs until interrupted."`
@@ -52,7 +53,10 @@ type options struct {
 	Txn        bool        `short:"x" help:"As --online, each operation a transaction: READ_TXN, WRITE_TXN, READWRITETX or WATCH_TXN."`
 	Workload   []operation `name:"op-workload" default:"GET,SET,DEL" help:"Operations of the mix (online): ${online}; with --txn: ${transactions}."`
 	Percent    []int       `name:"op-percent" default:"60,30,10" help:"Share of each operation of the mix; the sum is 100."`
-	InFlight   int         `name:"itp" default:"1" help:"Operations in flight per thread (online)."`
+	InFlight   int         `name:"itp" default:"1" help:"Operations in flight per thread (online); offline batches in flight (PipelinedSession)."`
+	Burst      bool        `help:"Do not wait for replies before the next batch is sent (offline, PipelinedSession)."`
+	Sync       bool        `help:"Wait for each reply: goes with --itp 1 only (online)."`
+	Rate       int         `default:"0" help:"Operations a second of all threads together (online); 0 is as many as replies come. Latencies then count from when an operation was due."`
 	Pool       bool        `help:"Threads share a pool of connections (online: PipelinedSession, GoRedis)."`
 	ClientHist bool        `name:"client-hist" help:"Print the latencies of every client at the end (online)."`
 	Sets       uint64      `name:"sscardinality" default:"0" help:"Sorted sets that ZADD, ZREM and ZCARD spread over; a key always goes to the same one. 0 is one."`
@@ -61,8 +65,9 @@ type options struct {
 
 	report.Files
 
-	Index  config.Size `short:"i" default:"1g" help:"Index size of the embedded server (InProc)."`
-	Memory config.Size `default:"0" help:"Log memory of the embedded server (InProc); 0 is the server's default."`
+	Index  config.Size       `short:"i" default:"1g" help:"Index size of the embedded server (InProc)."`
+	Memory config.Size       `default:"0" help:"Log memory of the embedded server (InProc); 0 is the server's default."`
+	Server map[string]string `name:"server-option" placeholder:"NAME=VALUE" help:"Options of the embedded server (InProc) as its command line has them, such as storage-tier=yes or aof=yes."`
 }
 
 // clientType is how requests reach the server.
@@ -110,13 +115,9 @@ func parseOptions(args []string, stdout io.Writer) (options, error) {
 func (o *options) WhyNot(flag string) string {
 	switch {
 	case strings.HasPrefix(flag, "aof"):
-		return "the append-only file is measured by the Go benchmarks of server/aof and tsavorite/log, or by a server with --aof"
+		return "the embedded server takes --server-option aof=yes and the like; the append-only file alone is measured by the Go benchmarks of server/aof and tsavorite/log"
 	case strings.HasPrefix(flag, "cluster"), flag == "broadcast", flag == "replica-ops-percent", flag == "offline-buffers", flag == "workload-seed":
 		return "there is no cluster"
-	case flag == "burst":
-		return "PipelinedSession does not wait for replies before it sends more; see --itp"
-	case flag == "sync":
-		return "--itp 1 waits for each reply"
 	case flag == "logger-level", flag == "disable-console-logger", flag == "file-logger":
 		return "results go to the standard output, errors to the standard error"
 	}
@@ -153,10 +154,25 @@ func (o *options) Check() error {
 		return fmt.Errorf("--save-freq must be 0 or a number of seconds (got %d)", o.SaveFreq)
 	case o.Sets > o.DBSize:
 		return errors.New("DB size cannot be smaller than SortedSet cardinality")
+	case len(o.Server) > 0 && o.Client != inProcType:
+		return fmt.Errorf("--server-option is for the embedded server of --client InProc (the client is %s)", o.Client)
+	case o.embedded(new(config.Options)) != nil:
+		return fmt.Errorf("--server-option: %w", o.embedded(new(config.Options)))
 	case o.Online || o.Txn:
 		return errors.Join(o.checkTLS(), o.checkOnline())
 	}
 	return errors.Join(o.checkTLS(), o.checkOffline())
+}
+
+// embedded sets what the flags say of the embedded server.
+func (o *options) embedded(target *config.Options) error {
+	target.Memory, target.Index = o.Memory, o.Index
+	for _, name := range slices.Sorted(maps.Keys(o.Server)) {
+		if err := target.Set(name, o.Server[name]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // keyspace returns the naming of keys and values that the options ask for.

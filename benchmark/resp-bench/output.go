@@ -40,6 +40,7 @@ func (b *bench) printConfig() {
 		{"Zipf", o.Zipf},
 		{"Verify", o.Verify},
 		{"ClientType used for benchmarking", o.Client},
+		{"TLS", o.TLS},
 		{"GOMAXPROCS", runtime.GOMAXPROCS(0)},
 	} {
 		b.printf("%s: %v\n", line.name, line.value)
@@ -64,10 +65,11 @@ func (b *bench) printTotals(elapsed time.Duration, ops uint64) {
 }
 
 // printRemarks writes what a run found beside its speed.
-func (b *bench) printRemarks(m *measurement) {
+func (b *bench) printRemarks(m *measurement, ops uint64) {
 	if b.options.Client == inProcType {
 		b.printf("[BytesConsumed]: %s bytes\n", report.N0(m.bytes))
 		b.printf("[BytesConsumedPerSecond]: %s GiB/sec\n", report.N2(perSecond(m.bytes, m.elapsed)/(1<<30)))
+		b.printf("[CPU]: %.3f us an operation\n", float64(m.used.CPU().Nanoseconds())/1000/float64(max(ops, 1)))
 	}
 	if b.options.Verify {
 		b.printVerified(m)

@@ -12,6 +12,7 @@ type row struct {
 	Threads      int     `json:"threads"`
 	BatchSize    int     `json:"batch_size"`
 	InFlight     int     `json:"itp"`
+	Rate         int     `json:"rate"` // asked for; 0 is none
 	DBSize       uint64  `json:"dbsize"`
 	KeyLength    int     `json:"key_length"`
 	ValueLength  int     `json:"value_length"`
@@ -35,7 +36,7 @@ func (b *bench) newRow() row {
 	o := &b.options
 	return row{
 		Origin: report.NewOrigin(), Mode: o.benchmarkType(), Client: string(o.Client), Operation: o.Op.String(),
-		InFlight: o.InFlight, DBSize: o.DBSize, KeyLength: b.keys.keyLength, ValueLength: o.ValueLength, Zipf: o.Zipf,
+		InFlight: o.InFlight, Rate: o.Rate, DBSize: o.DBSize, KeyLength: b.keys.keyLength, ValueLength: o.ValueLength, Zipf: o.Zipf,
 	}
 }
 

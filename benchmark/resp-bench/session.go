@@ -17,8 +17,11 @@ import (
 //
 // Replies come in the order of requests, so pending is a queue.
 type session struct {
-	conn    *lightClient
-	sending sync.Mutex // held while bytes are sent, so that the queue's order is theirs; taken before guard
+	conn *lightClient
+	// unanswered is how many of manyReplies have yet to come to their end; the receiver's own. It is the least that the scanner had outstanding: within
+	// an array that counts the elements too, but never less than with the array unanswered.
+	unanswered int
+	sending    sync.Mutex // held while bytes are sent, so that the queue's order is theirs; taken before guard
 
 	guard  sync.Mutex // of all below; never held while the network is waited for
 	queue  []pending
@@ -42,11 +45,11 @@ type sessionWorker struct {
 // manyReplies is what a session's scanner is told to expect: all that ever come.
 const manyReplies = 1 << 60
 
-// send writes a request of operations that belong to worker.
-func (s *session) send(worker *sessionWorker, request []byte, replies []int) error {
+// send writes a request of operations that belong to worker; their latencies count from began.
+func (s *session) send(worker *sessionWorker, began time.Time, request []byte, replies []int) error {
 	s.sending.Lock()
 	defer s.sending.Unlock()
-	if err := s.enqueue(worker, replies); err != nil {
+	if err := s.enqueue(worker, began, replies); err != nil {
 		return err
 	}
 	if _, err := s.conn.conn.Write(request); err != nil {
@@ -56,7 +59,7 @@ func (s *session) send(worker *sessionWorker, request []byte, replies []int) err
 }
 
 // enqueue notes what is about to be sent.
-func (s *session) enqueue(worker *sessionWorker, replies []int) error {
+func (s *session) enqueue(worker *sessionWorker, began time.Time, replies []int) error {
 	s.guard.Lock()
 	defer s.guard.Unlock()
 	if s.failed != nil {
@@ -65,9 +68,8 @@ func (s *session) enqueue(worker *sessionWorker, replies []int) error {
 	if s.head == len(s.queue) {
 		s.queue, s.head = s.queue[:0], 0
 	}
-	now := time.Now()
 	for _, count := range replies {
-		s.queue = append(s.queue, pending{worker, now, count})
+		s.queue = append(s.queue, pending{worker, began, count})
 	}
 	return nil
 }
@@ -76,6 +78,7 @@ func (s *session) enqueue(worker *sessionWorker, replies []int) error {
 func (s *session) receive() {
 	var scanner reply.Scanner
 	scanner.Expect(manyReplies)
+	s.unanswered = manyReplies
 	buffer := make([]byte, receiveBytes)
 	for {
 		n, err := s.conn.conn.Read(buffer)
@@ -91,14 +94,15 @@ func (s *session) receive() {
 
 // take scans what has arrived and ends the operations that are complete.
 func (s *session) take(scanner *reply.Scanner, piece []byte) error {
-	before, nils := scanner.Outstanding(), scanner.Nils
+	nils := scanner.Nils
 	if err := scanner.Feed(piece); err != nil {
 		return err
 	}
 	if scanner.Errors > 0 {
 		return fmt.Errorf("the server answers with %q", scanner.FirstError)
 	}
-	arrived, misses, now := before-scanner.Outstanding(), scanner.Nils-nils, time.Now()
+	arrived, misses, now := max(0, s.unanswered-scanner.Outstanding()), scanner.Nils-nils, time.Now()
+	s.unanswered -= arrived
 	s.guard.Lock()
 	defer s.guard.Unlock()
 	for ; arrived > 0; arrived-- {
@@ -184,8 +188,9 @@ func (c *sessions) work(w *onlineWorker) error {
 	var replies []int
 	for !w.stop.Load() {
 		<-worker.window
+		began := w.pacer.await()
 		request, replies = w.appendOperation(request[:0], replies[:0])
-		for more := true; more; {
+		for more := w.pacer.interval == 0; more; {
 			select {
 			case <-worker.window:
 				request, replies = w.appendOperation(request, replies)
@@ -197,7 +202,10 @@ func (c *sessions) work(w *onlineWorker) error {
 		if c.pool {
 			s = <-c.free
 		}
-		err := s.send(worker, request, replies)
+		if w.pacer.interval == 0 {
+			began = time.Now()
+		}
+		err := s.send(worker, began, request, replies)
 		if c.pool {
 			c.free <- s
 		}

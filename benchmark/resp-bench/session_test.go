@@ -33,7 +33,7 @@ func await(t *testing.T, w *sessionWorker) {
 func TestSessionReceivesWhileASendIsStuck(t *testing.T) {
 	s, w, peer := pipedSession(t, 2)
 	sent := make(chan error, 1)
-	go func() { sent <- s.send(w, []byte("request"), []int{1, 1}) }()
+	go func() { sent <- s.send(w, time.Now(), []byte("request"), []int{1, 1}) }()
 	if _, err := io.ReadFull(peer, make([]byte, 1)); err != nil { // so the send is under way
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestSessionReceivesWhileASendIsStuck(t *testing.T) {
 func TestSessionWaitsForEveryReplyOfAnOperation(t *testing.T) {
 	s, w, peer := pipedSession(t, 2)
 	go func() { _, _ = io.ReadFull(peer, make([]byte, 2)) }()
-	if err := s.send(w, []byte("ab"), []int{2, 1}); err != nil {
+	if err := s.send(w, time.Now(), []byte("ab"), []int{2, 1}); err != nil {
 		t.Fatal(err)
 	}
 	for _, step := range []struct {
@@ -78,6 +78,31 @@ func TestSessionWaitsForEveryReplyOfAnOperation(t *testing.T) {
 	}
 }
 
+// TestSessionCountsArraysThatComeInPieces: an array is one reply, wherever the stream is cut.
+func TestSessionCountsArraysThatComeInPieces(t *testing.T) {
+	stream := "+QUEUED\r\n*2\r\n$1\r\na\r\n*3\r\n:1\r\n:2\r\n$-1\r\n:7\r\n*0\r\n"
+	for cut := range len(stream) {
+		s, w, peer := pipedSession(t, 4)
+		go func() { _, _ = io.ReadFull(peer, make([]byte, 4)) }()
+		if err := s.send(w, time.Now(), []byte("abcd"), []int{2, 1, 1}); err != nil {
+			t.Fatal(err)
+		}
+		for _, piece := range []string{stream[:cut], stream[cut:]} {
+			if _, err := io.WriteString(peer, piece); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 3 {
+			await(t, w)
+		}
+		s.guard.Lock()
+		if s.failed != nil || s.head != len(s.queue) {
+			t.Errorf("cut at %d: %v, %d operations are not over", cut, s.failed, len(s.queue)-s.head)
+		}
+		s.guard.Unlock()
+	}
+}
+
 func TestSessionEndsWhatItLoses(t *testing.T) {
 	for name, end := range map[string]func(peer net.Conn){
 		"closed": func(peer net.Conn) { peer.Close() },
@@ -86,7 +111,7 @@ func TestSessionEndsWhatItLoses(t *testing.T) {
 	} {
 		s, w, peer := pipedSession(t, 3)
 		go func() { _, _ = io.ReadFull(peer, make([]byte, 3)) }()
-		if err := s.send(w, []byte("abc"), []int{1, 1, 1}); err != nil {
+		if err := s.send(w, time.Now(), []byte("abc"), []int{1, 1, 1}); err != nil {
 			t.Fatal(name, err)
 		}
 		end(peer)
@@ -102,7 +127,7 @@ func TestSessionEndsWhatItLoses(t *testing.T) {
 				t.Fatal(name, "the session has not failed")
 			}
 		}
-		if err := s.send(w, []byte("d"), []int{1}); err == nil || errors.Is(err, net.ErrClosed) && name != "closed" {
+		if err := s.send(w, time.Now(), []byte("d"), []int{1}); err == nil || errors.Is(err, net.ErrClosed) && name != "closed" {
 			t.Errorf("%s: sending afterwards gives %v", name, err)
 		}
 	}

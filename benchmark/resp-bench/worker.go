@@ -7,6 +7,7 @@ import (
 
 	"github.com/pyropedb/pyrope/benchmark/program"
 	"github.com/pyropedb/pyrope/benchmark/reply"
+	"github.com/pyropedb/pyrope/benchmark/usage"
 	"github.com/pyropedb/pyrope/benchmark/workload"
 )
 
@@ -16,6 +17,7 @@ const drainGrace = 10 * time.Second
 // measurement is what one run found.
 type measurement struct {
 	elapsed     time.Duration
+	used        usage.Usage // by this process
 	batches     uint64
 	bytes       uint64 // of replies
 	nils        uint64
@@ -40,7 +42,7 @@ type runControl struct {
 // another worker while it runs, for each is allocated apart and padded.
 type worker struct {
 	control *runControl
-	link    link
+	carrier carrier
 	random  workload.Random
 	replies reply.Scanner
 	checker *checker
@@ -61,8 +63,7 @@ func (w *worker) run() {
 		if w.checker != nil {
 			w.checker.startBatch(next.numbers)
 		}
-		w.replies.Expect(next.replies)
-		if w.err = w.link.exchange(next.request, &w.replies); w.err != nil {
+		if w.err = w.carrier.carry(next, &w.replies); w.err != nil {
 			w.control.stop.Store(true)
 			return
 		}
@@ -70,20 +71,27 @@ func (w *worker) run() {
 	}
 }
 
+// finish waits for what is in flight.
+func (w *worker) finish() {
+	if failure := w.carrier.finish(&w.replies); w.err == nil {
+		w.err = failure
+	}
+}
+
 // measure runs threads workers over the batches, for the options' runtime or number of operations.
 func (b *bench) measure(batches []batch, batchSize, threads int) (measurement, error) {
-	links, err := b.connectAll(threads)
+	carriers, err := openAll(threads, b.newCarrier)
 	if err != nil {
 		return measurement{}, err
 	}
-	defer closeAll(links)
+	defer closeAll(carriers)
 
 	control := &runControl{batches: batches, start: make(chan struct{}), bounded: b.options.Runtime == 0}
 	control.budget.Store(int64((b.options.Total + uint64(batchSize) - 1) / uint64(batchSize)))
 	workers := make([]*worker, threads)
 	var group sync.WaitGroup
 	for i := range workers {
-		w := &worker{control: control, link: links[i], random: workload.NewRandom(requestSeed, uint64(i)+1)}
+		w := &worker{control: control, carrier: carriers[i], random: workload.NewRandom(requestSeed, uint64(i)+1)}
 		if b.options.Verify {
 			w.checker = &checker{keys: b.keys}
 			w.replies.Check = w.checker
@@ -92,10 +100,11 @@ func (b *bench) measure(batches []batch, batchSize, threads int) (measurement, e
 		group.Go(func() {
 			<-control.start
 			w.run()
+			w.finish()
 		})
 	}
 
-	began := time.Now()
+	before, began := usage.Now(), time.Now()
 	close(control.start)
 	over := make(chan struct{})
 	go func() { group.Wait(); close(over) }()
@@ -107,11 +116,13 @@ func (b *bench) measure(batches []batch, batchSize, threads int) (measurement, e
 	}
 	clock.Pass(limit, over, func(time.Time) bool { return b.interrupted.Load() || control.stop.Load() })
 	control.stop.Store(true)
-	for _, l := range links {
-		l.interruptBy(time.Now().Add(drainGrace))
+	for _, c := range carriers {
+		c.interruptBy(time.Now().Add(drainGrace))
 	}
 	<-over
-	return collect(workers, time.Since(began))
+	m, err := collect(workers, time.Since(began))
+	m.used = usage.Now().Since(before)
+	return m, err
 }
 
 // collect adds the workers' counters up; the first failure among them is the error.
