@@ -37,16 +37,11 @@ var bitmapCommands = []Command{
 		Group: "bitmap", Since: "6.0.0", Complexity: "O(1) for each operation", Summary: "Reads integers of any width within a value."},
 }
 
-// parseBitOffset reads the number of a bit. A bit lies within the longest string there may be.
-func parseBitOffset(argument []byte) (offset int64, ok bool) {
-	offset, ok = parseInteger(argument)
-	return offset, ok && offset >= 0 && offset>>3 < maxStringBytes
-}
-
-// bitOffsetArgument reads an argument as the number of a bit, or replies with the error.
+// bitOffsetArgument reads an argument as the number of a bit, or replies with the error. A bit lies within the longest string
+// there may be.
 func (c *Context) bitOffsetArgument(argument []byte) (offset int64, ok bool) {
-	offset, ok = parseBitOffset(argument)
-	if !ok {
+	offset, ok = parseInteger(argument)
+	if ok = ok && offset >= 0 && offset>>3 < c.stringLimit(); !ok {
 		c.error(errBitOffset)
 	}
 	return offset, ok

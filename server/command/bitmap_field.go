@@ -189,7 +189,7 @@ func (c *Context) parseBitOperations() bool {
 			c.error(errSyntax)
 			return false
 		}
-		if problem := operation.parse(rest[1:used]); problem != "" {
+		if problem := operation.parse(rest[1:used], c.stringLimit()); problem != "" {
 			c.error(problem)
 			return false
 		}
@@ -199,13 +199,13 @@ func (c *Context) parseBitOperations() bool {
 	return true
 }
 
-// parse reads type, offset and, unless it is a GET, the operand.
-func (o *bitOperation) parse(arguments [][]byte) (problem string) {
+// parse reads type, offset and, unless it is a GET, the operand. stringLimit is the longest string there may be.
+func (o *bitOperation) parse(arguments [][]byte, stringLimit int64) (problem string) {
 	var ok bool
 	if o.field, ok = parseBitType(arguments[0]); !ok {
 		return errBitfieldType
 	}
-	if o.offset, ok = parseFieldOffset(arguments[1], o.field.width); !ok {
+	if o.offset, ok = parseFieldOffset(arguments[1], o.field.width, stringLimit); !ok {
 		return errBitOffset
 	}
 	if o.action != bitGet {
@@ -218,7 +218,7 @@ func (o *bitOperation) parse(arguments [][]byte) (problem string) {
 
 // parseFieldOffset reads the number of a bit, or behind a # the number of a field of this width.
 // The product of the two wraps around at 64 bits, as it does in Redis.
-func parseFieldOffset(argument []byte, width uint) (offset int64, ok bool) {
+func parseFieldOffset(argument []byte, width uint, stringLimit int64) (offset int64, ok bool) {
 	number, counted := bytes.CutPrefix(argument, []byte{'#'})
 	if offset, ok = parseInteger(number); !ok {
 		return 0, false
@@ -226,7 +226,7 @@ func parseFieldOffset(argument []byte, width uint) (offset int64, ok bool) {
 	if counted {
 		offset *= int64(width)
 	}
-	return offset, offset >= 0 && offset>>3 < maxStringBytes
+	return offset, offset >= 0 && offset>>3 < stringLimit
 }
 
 // fieldUpdater carries out the operations of a BITFIELD, some of which write.

@@ -165,7 +165,7 @@ func debugPopulate(c *Context) {
 			return
 		}
 	}
-	if size < 0 || size > maxStringBytes {
+	if size < 0 || size > c.stringLimit() {
 		c.error(errOutOfRange)
 		return
 	}

@@ -25,7 +25,7 @@ func lcs(c *Context) {
 	if !ok {
 		return
 	}
-	if !subsequenceFits(len(a), len(b)) {
+	if !subsequenceFits(len(a), len(b), c.stringLimit()) {
 		c.error(errLCSMemory)
 		return
 	}

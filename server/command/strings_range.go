@@ -5,13 +5,18 @@ import (
 	"github.com/pyropedb/pyrope/tsavorite"
 )
 
-// maxStringBytes is the longest value a command may build, Redis's proto-max-bulk-len.
-const maxStringBytes = resp.DefaultMaxBulkBytes
+// stringLimit is the longest value a command may build, proto-max-bulk-len.
+func (c *Context) stringLimit() int64 {
+	if limit := int64(c.State.Server.Current().MaxBulk); limit != 0 {
+		return limit
+	}
+	return resp.DefaultMaxBulkBytes
+}
 
 // appendTo is APPEND key value.
 func appendTo(c *Context) {
 	u := &c.append
-	*u = appendUpdater{tail: c.Args[2]}
+	*u = appendUpdater{tail: c.Args[2], limit: c.stringLimit()}
 	if _, ok := c.update(c.Args[1], u); !ok {
 		return
 	}
@@ -25,7 +30,8 @@ func appendTo(c *Context) {
 
 // appendUpdater makes a value longer; a missing key has an empty one.
 type appendUpdater struct {
-	tail []byte
+	tail  []byte
+	limit int64 // of the length
 
 	oldLength int // outcome
 	problem   string
@@ -38,7 +44,7 @@ func (u *appendUpdater) Plan(current tsavorite.Record, found bool) tsavorite.Pla
 	switch {
 	case found && current.Kind != kindString:
 		u.problem = errWrongType
-	case length > maxStringBytes:
+	case found && int64(length) > u.limit:
 		u.problem = errTooLong
 	}
 	if u.problem != "" {
@@ -56,7 +62,7 @@ func (u *appendUpdater) Write(value []byte, _ tsavorite.Record) { copy(value[u.o
 // updateLarge appends to a large string.
 func (u *appendUpdater) updateLarge(v *large) tsavorite.Status {
 	u.oldLength, u.problem = int(v.length), ""
-	if u.oldLength+len(u.tail) > maxStringBytes {
+	if int64(u.oldLength+len(u.tail)) > u.limit {
 		u.problem = errTooLong
 		return tsavorite.Found
 	}
@@ -74,7 +80,7 @@ func setrange(c *Context) {
 		return
 	}
 	u := &c.splice
-	*u = spliceUpdater{offset: offset, part: c.Args[3]}
+	*u = spliceUpdater{offset: offset, part: c.Args[3], limit: c.stringLimit()}
 	if _, ok := c.update(c.Args[1], u); !ok {
 		return
 	}
@@ -92,6 +98,7 @@ func setrange(c *Context) {
 type spliceUpdater struct {
 	offset int64
 	part   []byte
+	limit  int64 // of the length
 
 	oldLength int
 	length    int // outcome
@@ -106,7 +113,7 @@ func (u *spliceUpdater) Plan(current tsavorite.Record, found bool) tsavorite.Pla
 	case found && current.Kind != kindString:
 		u.problem = errWrongType
 	case len(u.part) == 0:
-	case u.offset > maxStringBytes-int64(len(u.part)):
+	case u.offset > u.limit-int64(len(u.part)):
 		u.problem = errTooLong
 	}
 	if u.problem != "" || len(u.part) == 0 {
@@ -134,7 +141,7 @@ func (u *spliceUpdater) updateLarge(v *large) tsavorite.Status {
 	switch {
 	case len(u.part) == 0:
 		return tsavorite.Found
-	case u.offset > maxStringBytes-int64(len(u.part)):
+	case u.offset > u.limit-int64(len(u.part)):
 		u.problem = errTooLong
 		return tsavorite.Found
 	}

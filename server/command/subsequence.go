@@ -13,13 +13,10 @@ type subsequence struct {
 // commonRun is a stretch that is the same in both texts.
 type commonRun struct{ a, b, length int }
 
-// subsequenceMaxBytes is Redis's bound of the memory for one computation, proto-max-bulk-len: texts of
-// 11,584 bytes each at most. We need a thirty-second of it, but refuse what Redis refuses.
-const subsequenceMaxBytes = 512 << 20
-
-// subsequenceFits reports whether Redis would compare two texts of these lengths.
-func subsequenceFits(a, b int) bool {
-	return uint64(a+1)*uint64(b+1)*4 <= subsequenceMaxBytes
+// subsequenceFits reports whether Redis would compare two texts of these lengths: its memory for that is bounded by
+// proto-max-bulk-len, by default to texts of 11,584 bytes each. We need a thirty-second of it, but refuse what Redis refuses.
+func subsequenceFits(a, b int, stringLimit int64) bool {
+	return uint64(a+1)*uint64(b+1)*4 <= uint64(stringLimit)
 }
 
 // compute finds the length, and with remember what runs and text need.

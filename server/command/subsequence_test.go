@@ -81,7 +81,7 @@ func TestSubsequenceFits(t *testing.T) {
 		a, b int
 		want bool
 	}{{0, 0, true}, {11584, 11584, true}, {11585, 11585, false}, {1 << 29, 1, false}, {1 << 29, 1 << 29, false}} {
-		if got := subsequenceFits(test.a, test.b); got != test.want {
+		if got := subsequenceFits(test.a, test.b, 512<<20); got != test.want {
 			t.Errorf("%d and %d bytes: %t", test.a, test.b, got)
 		}
 	}
