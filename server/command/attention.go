@@ -2,8 +2,8 @@ package command
 
 import "sync/atomic"
 
-// attention says that something wants to see every command by itself: runs of plain GETs and SETs
-// are then not gathered. It is one word, so that the paths that gather look at one thing.
+// attention says that something wants to see every command, or every change of a key. It is one word, so that the paths that
+// gather look at one thing.
 type attention struct{ bits atomic.Uint32 }
 
 // attentionCause is a reason for it, a bit each.
@@ -13,9 +13,12 @@ const (
 	watchEvents   attentionCause = 1 << iota // notify-keyspace-events: each key that changes is told
 	watchPause                               // CLIENT PAUSE: commands wait
 	watchCommands                            // MONITOR: each command is told
+	watchTracking                            // CLIENT TRACKING: each key that changes is looked for
 )
 
-func (a *attention) any() bool { return a.bits.Load() != 0 }
+// any tells whether there is a reason to carry out each command by itself: runs of plain GETs and SETs are then not
+// gathered. watchTracking is none.
+func (a *attention) any() bool { return a.bits.Load()&^uint32(watchTracking) != 0 }
 
 // set notes whether there is a reason.
 func (a *attention) set(cause attentionCause, on bool) {
@@ -26,5 +29,5 @@ func (a *attention) set(cause attentionCause, on bool) {
 	}
 }
 
-// has tells whether there is that reason.
+// has tells whether there is that reason, or one of several.
 func (a *attention) has(cause attentionCause) bool { return a.bits.Load()&uint32(cause) != 0 }

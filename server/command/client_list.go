@@ -108,33 +108,43 @@ func (c *Client) line(now time.Time) string {
 	library, version := c.library()
 	return fmt.Sprintf("id=%d addr=%s laddr=%s fd=-1 name=%s age=%d idle=%d flags=%s db=%d sub=%d psub=%d ssub=%d"+
 		" multi=-1 qbuf=%d qbuf-free=%d argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=%d omem=%d tot-mem=%d"+
-		" events=r cmd=%s user=%s redir=-1 resp=%d lib-name=%s lib-ver=%s\n",
+		" events=r cmd=%s user=%s redir=%d resp=%d lib-name=%s lib-ver=%s\n",
 		c.ID, c.Address, c.Local, c.Name(), seconds(now.Sub(c.ConnectedAt)), seconds(now.Sub(lastInteraction)),
 		c.flags(), c.Database(), c.subscriptions[pubsub.Channels].count.Load(),
 		c.subscriptions[pubsub.Patterns].count.Load(), c.subscriptions[pubsub.Shards].count.Load(), inputBytes, max(inputCapacity-inputBytes, 0), outputs, outputBytes,
-		inputCapacity+outputBytes, command, defaultUser, c.Protocol(), library, version)
+		inputCapacity+outputBytes, command, defaultUser, c.redirect(), c.Protocol(), library, version)
 }
 
 // seconds is a duration in whole seconds, 0 for one that a step of the clock made negative.
 func seconds(d time.Duration) int64 { return max(int64(d/time.Second), 0) }
 
-// flags are the letters CLIENT LIST shows: P subscribed, O monitor, U unix socket, e no-evict, T no-touch, N none of them.
+// flags are the letters CLIENT LIST shows, in its order: O monitor, P subscribed, t tracking, R whose redirection is broken, B in broadcast mode, U unix socket,
+// e no-evict, T no-touch; N none of them.
 func (c *Client) flags() string {
 	var flags string
-	if strings.HasPrefix(c.Local, "/") {
-		flags += "U"
-	}
 	if c.monitors.Load() {
 		flags += "O"
+	}
+	if c.IsListener() {
+		flags += "P"
+	}
+	if mode := c.tracking.Load(); mode != nil {
+		flags += "t"
+		if c.brokenRedirect.Load() {
+			flags += "R"
+		}
+		if mode.broadcast {
+			flags += "B"
+		}
+	}
+	if strings.HasPrefix(c.Local, "/") {
+		flags += "U"
 	}
 	if c.noEvict.Load() {
 		flags += "e"
 	}
 	if c.noTouch.Load() {
 		flags += "T"
-	}
-	if c.IsListener() {
-		flags += "P"
 	}
 	if flags == "" {
 		return "N"

@@ -29,16 +29,21 @@ type Client struct {
 	reads         *parkedReads // the owner's: what the client waits for while it is parked
 	restricted    bool         // the owner's: not every command may be carried out at once, see restrict
 	replies       replyMode    // the owner's
+	caching       bool         // the owner's: CLIENT CACHING is about the present command
 	subscriptions [pubsub.SpaceCount]subscriptions
 
 	database    atomic.Int32
 	protocol    atomic.Int32
 	commands    atomic.Uint64
 	lastCommand atomic.Pointer[Command]
-	noEvict     atomic.Bool  // CLIENT NO-EVICT
-	noTouch     atomic.Bool  // CLIENT NO-TOUCH
-	monitors    atomic.Bool  // MONITOR
-	waited      atomic.Int64 // when the last command that waited ended, in Unix nanoseconds; waitsNow during one
+	noEvict     atomic.Bool // CLIENT NO-EVICT
+	noTouch     atomic.Bool // CLIENT NO-TOUCH
+	monitors    atomic.Bool // MONITOR
+
+	tracking       atomic.Pointer[trackingMode] // CLIENT TRACKING; nil for not
+	brokenRedirect atomic.Bool                  // the client that it redirects to was gone
+
+	waited atomic.Int64 // when the last command that waited ended, in Unix nanoseconds; waitsNow during one
 
 	crowdedSince atomic.Int64 // since when more than the soft bound waits for a listener, see monotonic; 0 for not
 
@@ -73,7 +78,8 @@ func (c *Client) SetProtocol(version resp.Version) {
 // restrict finds out whether each command has to be looked at before it is carried out, so that runs of plain
 // ones are not gathered. It follows every change of what it looks at.
 func (c *Client) restrict() {
-	c.restricted = c.NeedsAuth || c.replies != replyAlways || c.monitors.Load() || c.IsListener() && c.Protocol() == resp.RESP2
+	c.restricted = c.NeedsAuth || c.replies != replyAlways || c.monitors.Load() || c.tracking.Load() != nil ||
+		c.IsListener() && c.Protocol() == resp.RESP2
 }
 
 // Commands is the number of commands executed for the connection. Any goroutine.

@@ -49,8 +49,11 @@ func (c *Context) keysOf(call [][]byte) (*Command, [][]byte) {
 	return d, d.Keys.of(call)
 }
 
-// of picks the keys out of the arguments of a call whose number is right.
+// of picks the keys out of the arguments of a call whose number is right; nil for a command without keys.
 func (k KeySpec) of(call [][]byte) [][]byte {
+	if k.First == 0 {
+		return nil
+	}
 	last := k.Last
 	if last < 0 {
 		last += len(call)

@@ -57,6 +57,7 @@ func setLatencyPercentiles(s *State, value string) (func(), string) {
 var startParameters = []string{
 	"active-expire-effort", "latency-monitor-threshold", "latency-tracking", "latency-tracking-info-percentiles",
 	"notify-keyspace-events", "sg-get", "slowlog-log-slower-than", "slowlog-max-len",
+	"tracking-table-max-keys",
 }
 
 // UseOptions puts to use what the server's options say of commands. Server.Options is set and was checked before.

@@ -109,6 +109,7 @@ var ownParameters = []parameter{
 	{name: "password", get: func(s *State) string { return s.Server.Password() }, set: setPassword},
 	{name: "port", get: func(s *State) string { return strconv.Itoa(int(s.Server.Port.Load())) }},
 	{name: "requirepass", get: func(s *State) string { return s.Server.Password() }, set: setPassword},
+	{name: "tracking-table-max-keys", get: func(s *State) string { return decimalNumber(s.tracking.limit.Load()) }, set: setTrackedKeys},
 	{name: "sg-get", get: func(s *State) string { return yesNo(s.ScatterGather.Load()) }, set: setScatterGather},
 }
 
@@ -175,6 +176,12 @@ func expireEffort(s *State) string {
 func setExpireEffort(s *State, value string) (func(), string) {
 	effort, problem := integerBetween(value, 1, maxExpireEffort)
 	return func() { s.expiry.effort.Store(int32(effort)) }, problem
+}
+
+// setTrackedKeys bounds the table of tracked keys; 0 is no bound.
+func setTrackedKeys(s *State, value string) (func(), string) {
+	limit, problem := integerBetween(value, 0, math.MaxInt64)
+	return func() { s.tracking.limit.Store(limit) }, problem
 }
 
 // setScatterGather turns the gathering of reads on or off.

@@ -28,6 +28,7 @@ type Context struct {
 	meter    meter
 
 	ownPushes []byte   // what the present command pushed to its own client
+	changes   changes  // of keys, by the present command
 	given     struct { // the deadline the present command gives a key; see giveDeadline
 		keyspace *Keyspace // nil for none
 		deadline int64

@@ -76,15 +76,25 @@ func (s *State) setEventClasses(classes eventClass) {
 
 // notify tells that something became of a key of the client's database.
 func (c *Context) notify(class eventClass, event string, key []byte) {
-	if c.State.attention.has(watchEvents) {
-		c.State.tell(c, class, event, key, c.Client.Database())
+	if c.State.attention.has(watchEvents | watchTracking) {
+		c.changed(class, event, key, c.Client.Database())
 	}
 }
 
 // notifyIn is notify for a key of another database.
 func (c *Context) notifyIn(database int, class eventClass, event string, key []byte) {
+	if c.State.attention.has(watchEvents | watchTracking) {
+		c.changed(class, event, key, database)
+	}
+}
+
+// changed tells of an event, and notes its key for those who track it. It comes behind the write: see tracking.go.
+func (c *Context) changed(class eventClass, event string, key []byte, database int) {
 	if c.State.attention.has(watchEvents) {
 		c.State.tell(c, class, event, key, database)
+	}
+	if c.State.attention.has(watchTracking) && class&(newEvent|missEvent) == 0 {
+		c.changes.keys = append(c.changes.keys, key)
 	}
 }
 

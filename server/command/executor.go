@@ -88,6 +88,12 @@ func (c *Context) execute() {
 	} else {
 		c.executeMuted()
 	}
+	if c.Client.caching {
+		c.forgetCaching()
+	}
+	if len(c.changes.keys) > 0 || c.changes.all {
+		c.tellChanges()
+	}
 	if len(c.ownPushes) > 0 {
 		c.insertOwnPushes(mark)
 	}
@@ -132,12 +138,19 @@ func (c *Context) executeLoud() {
 	c.command = d
 	c.keyspace = c.State.databases[client.Database()].Keyspace()
 	mark := len(c.Out)
+	var tracked [][]byte
+	if client.restricted {
+		tracked = c.trackReads(d)
+	}
 	d.Handler(c)
 	if took, slow := c.charge(d, 1); slow {
 		c.noteSlow(d, took, c.Args)
 	}
 	if c.given.keyspace != nil {
 		c.passDeadline()
+	}
+	if tracked != nil {
+		c.trackDeadlines(tracked)
 	}
 	if len(c.Out) > mark && c.Out[mark] == '-' {
 		c.Stats.Commands[d.index].Failed.add(1)

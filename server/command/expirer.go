@@ -42,6 +42,8 @@ type Expirer struct {
 	context *Context
 	cursor  uint64
 	next    int64 // the earliest deadline seen in the present round
+
+	tracked trackedSweep
 }
 
 // NewExpirer returns the state's expirer, with an engine session of its own.
@@ -68,6 +70,7 @@ func (e *Expirer) Run(stop <-chan struct{}) {
 		case now := <-ticker.C:
 			if !e.state.expiry.disabled.Load() && !e.state.attention.has(watchPause) {
 				e.Step(now)
+				e.sweepTracked(now)
 			}
 		}
 	}
@@ -126,6 +129,9 @@ func (e *Expirer) removed(key tsavorite.Key) {
 	if e.state.attention.has(watchEvents) {
 		e.state.tell(nil, expiredEvent, "expired", key.Bytes, database)
 	}
+	if e.state.attention.has(watchTracking) {
+		e.state.gone(key.Bytes)
+	}
 }
 
 // noteRound notes the earliest deadline that a round saw, 0 for none.
@@ -155,6 +161,9 @@ func (s *State) dropped(key tsavorite.Key, version uint64) {
 	s.expiry.evicted.Add(1)
 	if s.attention.has(watchEvents) {
 		s.tell(nil, evictedEvent, "evicted", key.Bytes, database)
+	}
+	if s.attention.has(watchTracking) {
+		s.tracking.evicted.add(key.Bytes)
 	}
 }
 

@@ -51,7 +51,13 @@ func (c *Context) gatherSets(input []byte) (consumed int) {
 			c.Stats.ErrorReplies.add(1)
 			continue
 		}
+		if c.State.attention.has(watchTracking) {
+			c.changes.keys = append(c.changes.keys, key.Bytes)
+		}
 		c.ok()
+	}
+	if len(c.changes.keys) > 0 {
+		c.tellChanges()
 	}
 	if took, slow := c.charge(setCommand, uint64(len(run.keys))); slow {
 		c.noteSlow(setCommand, took, runArguments(len(run.keys), []byte("SET"), run.keys[0].Bytes, run.values[0]))

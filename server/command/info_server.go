@@ -53,7 +53,7 @@ func infoClients(s *State, w *infoWriter) {
 	w.line("cluster_connections", 0)
 	w.line("maxclients", s.Server.MaxClients())
 	w.line("blocked_clients", 0)
-	w.line("tracking_clients", 0)
+	w.line("tracking_clients", s.tracking.count())
 	w.line("clients_in_timeout_table", 0)
 }
 

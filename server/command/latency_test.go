@@ -165,7 +165,7 @@ func TestOptionsOfCommands(t *testing.T) {
 	client := servertest.Dial(t, tested.Addr().String())
 	for name, want := range map[string]string{
 		"slowlog-log-slower-than": "-1", "slowlog-max-len": "7", "latency-monitor-threshold": "25", "latency-tracking": "no",
-		"latency-tracking-info-percentiles": "90", "notify-keyspace-events": "AKE", "active-expire-effort": "3", "enable-debug-command": "no",
+		"latency-tracking-info-percentiles": "90", "notify-keyspace-events": "AKE", "active-expire-effort": "3", "tracking-table-max-keys": "77", "enable-debug-command": "no",
 	} {
 		reply, err := client.Do("CONFIG", "GET", name)
 		if err != nil || len(reply.Elements) != 2 || string(reply.Elements[1].Text) != want {

@@ -107,6 +107,7 @@ func (c *Context) flush(databases ...int) bool {
 	for _, keyspace := range old {
 		s.drop(keyspace)
 	}
+	c.changes.all = s.attention.has(watchTracking)
 	if len(databases) == len(s.databases) && len(s.beyond) == 0 {
 		s.Store.DropBelow(tail)
 	}

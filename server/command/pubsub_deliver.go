@@ -122,6 +122,7 @@ func (c *Client) push(s *State, data []byte) {
 func (s *State) Disconnect(client *Client) {
 	s.unsubscribeAll(client)
 	s.stopMonitoring(client)
+	s.stopTracking(client)
 }
 
 // unsubscribeAll takes a client off all it is subscribed to, without replies.

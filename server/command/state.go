@@ -37,6 +37,7 @@ type State struct {
 	latency       latencyMonitor
 	pause         pause
 	monitors      monitors
+	tracking      clientTracking
 	groups        groupWrites
 	databases     []Database
 	nextNamespace atomic.Uint32
@@ -66,6 +67,7 @@ func NewState(store *tsavorite.Store, databases int) (*State, error) {
 	s := &State{Store: store, databases: make([]Database, databases)}
 	s.ScatterGather.Store(true)
 	s.Broker.Match = globMatch
+	s.tracking.limit.Store(defaultTrackedKeys)
 	s.large.init(s)
 	store.OnEvict(s.dropped)
 	s.latency.init()

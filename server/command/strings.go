@@ -7,11 +7,11 @@ const kindString tsavorite.Kind = 0
 
 // getCommand and setCommand are entries of the table, for the paths that do not look them up. pingCommand is carried out
 // while the data set is loaded, although its flags, which are Redis's, do not say so.
-var getCommand, setCommand, pingCommand *Command
+var getCommand, setCommand, pingCommand, clientCommand *Command
 
 func init() {
 	register(stringCommands)
-	getCommand, setCommand, pingCommand = Lookup([]byte("get")), Lookup([]byte("set")), Lookup([]byte("ping"))
+	getCommand, setCommand, pingCommand, clientCommand = Lookup([]byte("get")), Lookup([]byte("set")), Lookup([]byte("ping")), Lookup([]byte("client"))
 }
 
 // Key positions and categories that the string commands share.

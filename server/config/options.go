@@ -174,6 +174,9 @@ type Options struct {
 	LatencyPercentiles Percentiles `name:"latency-tracking-info-percentiles" group:"Log" help:"Percentiles in INFO latencystats (50 99 99.9)."`
 	// KeyspaceEvents are the classes of keyspace events that are told, by Redis's letters. Empty is none.
 	KeyspaceEvents EventLetters `name:"notify-keyspace-events" group:"Network" help:"Keyspace events to tell, by Redis's letters, e.g. KEA (none)."`
+	// TrackedKeys bounds the keys that the server remembers for clients with a cache of their own. A given 0 is no bound. Not
+	// given is 1000000.
+	TrackedKeys Number `name:"tracking-table-max-keys" min:"0" max:"9223372036854775807" group:"Network" help:"Keys remembered for clients that cache (CLIENT TRACKING), 0 for no bound (1000000)."`
 	// ExpireEffort is how much of a processor active expiry may take, 1 to 10. 0 is 1.
 	ExpireEffort int `name:"active-expire-effort" min:"1" max:"10" group:"Memory" help:"Effort of active expiry, 1 to 10 (1)."`
 	// EnableDebug says who may use DEBUG. Default is nobody.

@@ -244,7 +244,7 @@ var redisDirectives = fieldSet(`
 	tls-ciphersuites
 	tls-client-cert-file tls-client-key-file tls-client-key-file-pass tls-cluster tls-dh-params-file
 	tls-prefer-server-ciphers tls-replication
-	tls-session-cache-size tls-session-cache-timeout tracking-table-max-keys
+	tls-session-cache-size tls-session-cache-timeout
 	unixsocketgroup user zset-max-listpack-entries zset-max-listpack-value zset-max-ziplist-entries
 	zset-max-ziplist-value`)
 
