@@ -28,10 +28,10 @@ STATICCHECK := bin/tools/staticcheck-$(STATICCHECK_VERSION)
 
 PLATFORMS := linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 
-.PHONY: help build run test check race invariants lint fuzz docs differential crash bench bench-compare bench-devices bench-ladder soak soak-ttl cross clean
+.PHONY: help build run test check race invariants lint fuzz docs differential crash bench bench-compare bench-devices bench-ladder bench-durability bench-recovery bench-online bench-cold soak soak-ttl cross clean
 
 help: ## Print this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## Build the server, its tools and the benchmarks into bin/
 	@mkdir -p bin
@@ -88,6 +88,18 @@ bench-devices: build ## Device reads beside fio, interleaved: rates, CPU a read,
 
 bench-ladder: build ## The same reads by fio, the device, the engine and the server (DATA=DIR chooses the disk)
 	@benchmark/scripts/ladder.sh
+
+bench-durability: build ## The append-only file's and BGSAVE's cost under load, beside redis-server (DATA=DIR chooses the disk)
+	@benchmark/scripts/bench-durability.sh
+
+bench-recovery: build ## Restart over KEYS (2000000) keys of SIZE (1000) bytes with MEMORY=256m, beside redis-server; every value compared
+	@benchmark/scripts/bench-recovery.sh
+
+bench-online: build ## Latencies at half load, beside redis-server
+	@benchmark/scripts/bench-online.sh
+
+bench-cold: build ## GETs from disk and from LocalMemory beside GETs from memory: CPU an operation (DATA=DIR chooses the disk)
+	@benchmark/scripts/bench-cold.sh
 
 soak: ## Random operations on failing devices for SOAK (1h), then under the race detector for RACE_SOAK (10m)
 	@benchmark/scripts/soak.sh

@@ -245,3 +245,14 @@ func TestReadStrings(t *testing.T) {
 		}
 	}
 }
+
+// TestSequentialReachesEveryKey: as many requests as keys are one for each, over all connections and threads.
+func TestSequentialReachesEveryKey(t *testing.T) {
+	port := startServer(t)
+	if code, out, failures := runProgram("-p "+port+" -t set -n 5000 -r 5000 -P 8 -c 7 --threads 2 --sequential -q", ""); code != 0 {
+		t.Fatalf("exit %d: %s%s", code, out, failures)
+	}
+	if size := strings.TrimSpace(dbSize(t, port)); size != ":5000" && size != "5000" {
+		t.Errorf("%s keys, want 5000", size)
+	}
+}

@@ -53,7 +53,7 @@ func (c *connection) next() bool {
 	if r.stop.Load() || r.issued.Add(count)-count >= r.options.Requests {
 		return false
 	}
-	c.batch.fill(&c.random, r.options.Keyspace)
+	c.batch.fill(&c.random, r.sequence, r.options.Keyspace)
 	c.scanner.Expect(c.batch.commands)
 	c.unsent = c.batch.bytes
 	if c.fresh && r.setup.commands > 0 {

@@ -50,3 +50,29 @@ func TestGuideCommandsOfOthers(t *testing.T) {
 		}
 	}
 }
+
+// TestOptionsOfTheManual: every option of the manual of valkey-benchmark is taken, or is refused with the reason.
+func TestOptionsOfTheManual(t *testing.T) {
+	for _, line := range []string{
+		"-h host", "-p 6379", "-s /tmp/socket", "-a secret", "--user me -a secret", "-u valkey://user:password@host:6379/1", "-u valkeys://host", "-c 50", "-n 100000", "-d 3", "--dbnum 0", "-3",
+		"--threads 2", "--enable-tracking", "-k 1", "-k 0", "-r 1000", "-P 1", "-q", "--precision 0", "--precision 3", "--csv", "-l", "-t set,get", "-I", "-x set foo", "--seed 7", "--tls",
+		"--tls --sni host", "--tls --insecure", "--mptcp", "-- set a b",
+	} {
+		if _, err := parseOptions(strings.Fields(line), nil); err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+	for line, reason := range map[string]string{ // taken, but the files are not there
+		"--tls --cacert /none": "cannot read the authority", "--tls --cacertdir /none": "/none", "--tls --cert /none --key /none": "/none",
+		"--tls-ciphersuites x": "TLS 1.3 has three suites", "--rdma": "no RDMA transport", "--cluster": "no cluster mode", "--rfr all": "no cluster mode",
+	} {
+		if _, err := parseOptions(strings.Fields(line), nil); err == nil || !strings.Contains(err.Error(), reason) {
+			t.Errorf("%s: %v, want the reason %q", line, err, reason)
+		}
+	}
+	for _, flag := range []string{"--help", "--version"} {
+		if code, out, failures := runProgram(flag, ""); code != 0 || out == "" {
+			t.Errorf("%s: exit %d: %s%s", flag, code, out, failures)
+		}
+	}
+}

@@ -22,7 +22,9 @@ type measuring struct {
 	setup   template
 	issued  atomic.Int64 // requests taken from the budget
 	stop    atomic.Bool  // an interrupt, or a lane has failed
-	lanes   []*lane
+
+	sequence *atomic.Uint64 // the next number of --sequential; nil without
+	lanes    []*lane
 }
 
 // lane is some of the connections of a run and what they measured.
@@ -47,6 +49,9 @@ func newMeasuring(o *options, t *test, stream uint64) (*measuring, error) {
 			run: m, received: make([]byte, receiveBytes),
 			histogram: hdrhistogram.New(lowestLatency, highestLatency, min(o.Digits, 3)),
 		}
+	}
+	if o.Sequential {
+		m.sequence = new(atomic.Uint64)
 	}
 	batch := t.request.repeat(int(o.Pipeline))
 	for i := range o.Clients {

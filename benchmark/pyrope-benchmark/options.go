@@ -18,31 +18,32 @@ type options struct {
 	program.Help
 	Version versionFlag `help:"Show the version and exit."`
 
-	Host     string `short:"h" default:"127.0.0.1" placeholder:"HOSTNAME" help:"Server hostname."`
-	Port     int    `short:"p" default:"6379" help:"Server port."`
-	Socket   string `short:"s" placeholder:"PATH" help:"Server socket (overrides host and port)."`
-	Password string `short:"a" help:"Password for AUTH."`
-	User     string `help:"Used to send ACL style 'AUTH username password'. Needs -a."`
-	URI      string `name:"uri" short:"u" placeholder:"URI" help:"Server URI: pyrope://user:password@host:port/dbnum (also redis:// and valkey://); user, password and dbnum are optional."`
-	Clients  int    `short:"c" default:"50" help:"Number of parallel connections."`
-	Requests int64  `short:"n" default:"100000" help:"Total number of requests."`
-	DataSize int    `short:"d" default:"3" help:"Data size of SET/GET value in bytes."`
-	Database int    `name:"dbnum" default:"0" help:"SELECT the specified database number."`
-	RESP3    bool   `name:"resp3" short:"3" help:"Start session in RESP3 protocol mode."`
-	Threads  int    `default:"0" help:"Enable multi-thread mode with so many threads."`
-	Tracking bool   `name:"enable-tracking" help:"Send CLIENT TRACKING on before starting the benchmark."`
-	Keep     int    `name:"keep-alive" short:"k" default:"1" help:"1=keep alive 0=reconnect."`
-	Keyspace int64  `name:"keyspace" short:"r" default:"-1" help:"Replace __rand_int__ in arguments by a 12-digit number from 0 to this minus 1, anew for every command. Without -r all commands use the same key."`
-	Pipeline int64  `short:"P" default:"1" help:"Pipeline so many requests."`
-	Quiet    bool   `short:"q" help:"Just show query/sec values."`
-	Digits   int    `name:"precision" default:"3" help:"Significant digits of latencies, 1 to 3."`
-	CSV      bool   `name:"csv" help:"Output in CSV format."`
-	Loop     bool   `short:"l" help:"Run the tests until interrupted."`
-	Tests    string `short:"t" placeholder:"TESTS" help:"Only run the comma separated list of tests: names as in the output. Ignored if a command is given."`
-	Idle     bool   `short:"I" help:"Idle mode. Just open -c idle connections and wait."`
-	Stdin    bool   `short:"x" help:"Read the last argument from stdin."`
-	Seed     uint64 `placeholder:"NUM" help:"Seed of the random numbers; the default is the time."`
-	MPTCP    bool   `name:"mptcp" help:"Connect with multipath TCP, where the system has it."`
+	Host       string `short:"h" default:"127.0.0.1" placeholder:"HOSTNAME" help:"Server hostname."`
+	Port       int    `short:"p" default:"6379" help:"Server port."`
+	Socket     string `short:"s" placeholder:"PATH" help:"Server socket (overrides host and port)."`
+	Password   string `short:"a" help:"Password for AUTH."`
+	User       string `help:"Used to send ACL style 'AUTH username password'. Needs -a."`
+	URI        string `name:"uri" short:"u" placeholder:"URI" help:"Server URI: pyrope://user:password@host:port/dbnum (also redis:// and valkey://); user, password and dbnum are optional."`
+	Clients    int    `short:"c" default:"50" help:"Number of parallel connections."`
+	Requests   int64  `short:"n" default:"100000" help:"Total number of requests."`
+	DataSize   int    `short:"d" default:"3" help:"Data size of SET/GET value in bytes."`
+	Database   int    `name:"dbnum" default:"0" help:"SELECT the specified database number."`
+	RESP3      bool   `name:"resp3" short:"3" help:"Start session in RESP3 protocol mode."`
+	Threads    int    `default:"0" help:"Enable multi-thread mode with so many threads."`
+	Tracking   bool   `name:"enable-tracking" help:"Send CLIENT TRACKING on before starting the benchmark."`
+	Keep       int    `name:"keep-alive" short:"k" default:"1" help:"1=keep alive 0=reconnect."`
+	Keyspace   int64  `name:"keyspace" short:"r" default:"-1" help:"Replace __rand_int__ in arguments by a 12-digit number from 0 to this minus 1, anew for every command. Without -r all commands use the same key."`
+	Sequential bool   `help:"Replace __rand_int__ by 0, 1, 2 and so on instead of random numbers, over all connections: -n as large as -r reaches every key once."`
+	Pipeline   int64  `short:"P" default:"1" help:"Pipeline so many requests."`
+	Quiet      bool   `short:"q" help:"Just show query/sec values."`
+	Digits     int    `name:"precision" default:"3" help:"Significant digits of latencies, 1 to 3."`
+	CSV        bool   `name:"csv" help:"Output in CSV format."`
+	Loop       bool   `short:"l" help:"Run the tests until interrupted."`
+	Tests      string `short:"t" placeholder:"TESTS" help:"Only run the comma separated list of tests: names as in the output. Ignored if a command is given."`
+	Idle       bool   `short:"I" help:"Idle mode. Just open -c idle connections and wait."`
+	Stdin      bool   `short:"x" help:"Read the last argument from stdin."`
+	Seed       uint64 `placeholder:"NUM" help:"Seed of the random numbers; the default is the time."`
+	MPTCP      bool   `name:"mptcp" help:"Connect with multipath TCP, where the system has it."`
 
 	TLS bool `name:"tls" help:"Connect with TLS."`
 	secure
@@ -128,6 +129,8 @@ func (o *options) Check() error {
 		return fmt.Errorf("-k must be 0 or 1 (got %d)", o.Keep)
 	case o.Keyspace < -1 || o.Keyspace > 1e12:
 		return fmt.Errorf("-r must be from 0 to %d (got %d)", int64(1e12), o.Keyspace)
+	case o.Sequential && o.Keyspace < 0:
+		return errors.New("--sequential needs -r, up to which it counts")
 	case o.Threads < 0 || o.Threads > 500:
 		return fmt.Errorf("--threads must be from 0 to 500 (got %d)", o.Threads)
 	case o.Database < 0:

@@ -74,6 +74,7 @@ func TestRefusals(t *testing.T) {
 		"-P 0":                     "-P must be",
 		"-k 2":                     "-k must be 0 or 1 (got 2)",
 		"-r -2":                    "-r must be",
+		"--sequential":             "--sequential needs -r",
 		"-p 70000":                 "-p must be from 1 to 65535 (got 70000)",
 		"--threads 501":            "--threads must be",
 		"--dbnum -1":               "--dbnum must not be negative",

@@ -86,7 +86,7 @@ func TestRandomNumbersFillEverySpot(t *testing.T) {
 		request := tests[i].request.repeat(3)
 		before := bytes.Clone(request.bytes)
 		mine := request.own()
-		mine.fill(&random, o.Keyspace)
+		mine.fill(&random, nil, o.Keyspace)
 		if len(mine.spots) != 3*spots || bytes.Contains(mine.bytes, []byte(randomPlaceholder)) || !bytes.Equal(request.bytes, before) {
 			t.Fatalf("%d spots, filled %q", len(mine.spots), mine.bytes)
 		}
@@ -105,7 +105,7 @@ func TestRandomNumbersFillEverySpot(t *testing.T) {
 	if !strings.Contains(string(tests[0].request.bytes), "$6\r\nmyzset\r\n$12\r\n__rand_int__\r\n") {
 		t.Errorf("ZADD has no random score: %q", tests[0].request.bytes)
 	}
-	if n := testing.AllocsPerRun(100, func() { tests[1].request.fill(&random, 1000) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { tests[1].request.fill(&random, nil, 1000) }); n != 0 {
 		t.Errorf("%v allocations a fill, want none", n)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/pyropedb/pyrope/benchmark/workload"
 )
@@ -58,10 +59,16 @@ func (t template) own() template {
 	return t
 }
 
-// fill writes numbers below keyspace into the spots.
-func (t *template) fill(random *workload.Random, keyspace int64) {
+// fill writes numbers below keyspace into the spots: the next ones of sequence, or without one random ones.
+func (t *template) fill(random *workload.Random, sequence *atomic.Uint64, keyspace int64) {
+	below := uint64(max(keyspace, 1))
 	for _, spot := range t.spots {
-		number := random.Below(uint64(max(keyspace, 1)))
+		var number uint64
+		if sequence != nil {
+			number = (sequence.Add(1) - 1) % below
+		} else {
+			number = random.Below(below)
+		}
 		digits := t.bytes[spot : spot+len(randomPlaceholder)]
 		for i := len(digits) - 1; i >= 0; i-- {
 			digits[i] = '0' + byte(number%10)
