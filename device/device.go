@@ -116,6 +116,7 @@ type Info struct {
 	Reason           string // why this kind was chosen, for the log and for INFO
 	SectorSizeBytes  int    // alignment of requests (D5); a power of two, 1 for none
 	SegmentSizeBytes uint64
-	InFlightLimit    int // requests the device has with the kernel at once
-	RingCount        int // kernel rings, or workers
+	FileName         string // segment i is the file FileName.i; empty without files
+	InFlightLimit    int    // requests the device has with the kernel at once
+	RingCount        int    // kernel rings, or workers
 }

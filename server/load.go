@@ -66,7 +66,9 @@ func (s *Server) openStore(journal tsavorite.Journal) (err error) {
 		return nil
 	}
 	l := &s.loading
-	recovery, err := tsavorite.BeginRecovery(options, tsavorite.RecoverOptions{Directory: o.CheckpointDir, Verify: o.RecoverVerify.IsOn(), Progress: s.noteProgress})
+	recovery, err := tsavorite.BeginRecovery(options, tsavorite.RecoverOptions{
+		Directory: o.CheckpointDir, Verify: o.RecoverVerify.IsOn(), Progress: s.noteProgress, Damaged: s.noteDamaged,
+	})
 	if err != nil {
 		return s.cannotLoad(err)
 	}
@@ -114,19 +116,44 @@ func (s *Server) beginLoad(hook func()) {
 	}
 	s.state.LoadProgress = s.progress
 	s.state.Loading.Store(time.Now().Unix())
-	go func() {
-		defer close(s.loaded)
+	s.sampler.Go(func() {
 		if hook != nil {
 			hook()
 		}
-		if s.loadErr = s.load(); s.loadErr == nil {
+		s.loadErr = s.load()
+		if s.loadErr == nil {
 			s.state.Loading.Store(0)
-			return
-		}
-		if !errors.Is(s.loadErr, errClosing) {
+		} else if !errors.Is(s.loadErr, errClosing) {
 			s.log.Error("cannot load the data; it is left as it is, and nothing is served", "cause", s.loadErr)
 		}
-	}()
+		close(s.loaded)
+		if s.loadErr == nil {
+			s.verifyCold()
+		}
+	})
+}
+
+// verifyCold verifies the pages of the storage tier that the start has left cold, until the server closes.
+func (s *Server) verifyCold() {
+	megabytes := s.options.RecoverVerifyRate.Value
+	if total := s.store.VerifyStatus().TotalBytes; megabytes == 0 || total == 0 {
+		return
+	}
+	begun := time.Now()
+	if err := s.store.VerifyColdPages(uint64(megabytes)<<20, s.state.Server.Closing); err != nil {
+		s.log.Error("cannot verify the pages of the storage tier that are cold", "cause", err)
+		return
+	}
+	if status := s.store.VerifyStatus(); status.VerifiedBytes == status.TotalBytes {
+		s.log.Info("the pages of the storage tier that were cold are verified", "bytes", status.TotalBytes, "damaged", status.DamagedPages, "duration", time.Since(begun).String())
+	}
+}
+
+// noteDamaged logs a page of the storage tier that is not what was written.
+func (s *Server) noteDamaged(page tsavorite.DamagedPage) {
+	file := filepath.Join(s.options.LogDir, fmt.Sprintf("%s.%d", s.device.Info().FileName, page.Segment))
+	s.log.Error("a page of the storage tier is damaged; what needs its records is refused", "file", file, "offset", page.Offset,
+		"bytes", s.store.PageBytes(), "cause", page.Err)
 }
 
 // errClosing ends the load of a server that is closed.

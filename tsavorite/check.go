@@ -64,7 +64,7 @@ func (r *Recovery) checkPages(pages device.Device) (err error) {
 		return err
 	}
 	defer func() { _ = aligned.Unmap(r.buffer) }()
-	r.segmentBytes = pages.Info().SegmentSizeBytes
+	r.device = pages.Info()
 	for page := r.firstPage(); page < m.Tail; page += m.PageBytes {
 		if err := r.transfer(device.OpRead, page, r.buffer); err != nil {
 			return err

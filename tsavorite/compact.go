@@ -235,7 +235,7 @@ func (s *Store) compactPage(session *Session, until record.Address, run *Compact
 		s.epochs.WaitSafe() // sessions with an older idea of the time have left
 		s.log.CompactedUntil(until)
 		run.SkippedBytes += s.options.PageBytes
-	} else {
+	} else if err = s.verifyBeforeMove(until); err == nil {
 		session.Enter()
 		moved, err = session.compactLog(until)
 		session.Leave()
@@ -289,6 +289,9 @@ func (s *Session) compactLatched() bool {
 func (s *Session) compactOnce(until record.Address) error {
 	s.store.compactMu.Lock()
 	defer s.store.compactMu.Unlock()
+	if err := s.store.verifyBeforeMove(until); err != nil {
+		return err
+	}
 	hasty := s.hasty
 	s.hasty = true
 	s.epoch.Enter()

@@ -287,6 +287,10 @@ func (s *Session) arrived(op *operation) {
 		s.lookUpAgain(op) // dropped while it was read: the bytes count for nothing (D6)
 		return
 	}
+	if op.err = s.store.damageAt(op.address); op.err != nil {
+		s.end(op)
+		return
+	}
 	offset := int(uint64(op.address) - op.request.Address)
 	b := op.buffer[min(offset, op.request.Transferred):op.request.Transferred]
 	size, ok := record.CheckBuffer(b, s.log.PageRest(op.address))

@@ -21,10 +21,13 @@ type RecoverOptions struct {
 	// AcceptOlder takes the newest checkpoint that is whole when the newest of all is damaged. Otherwise that is an error:
 	// an older state never passes for the newest one unasked.
 	AcceptOlder bool
-	// Verify reads every page on the device and checks it. Otherwise only those are checked that are read anyway.
+	// Verify reads every page on the device and checks it. Otherwise only those are checked that are read anyway, and the others are
+	// left to VerifyColdPages.
 	Verify bool
 	// Progress is told now and then how many bytes of how many have been read; nil is nobody.
 	Progress func(done, total uint64)
+	// Damaged is told, once, of each page that is found damaged afterwards; nil is nobody. It must not call the store.
+	Damaged func(DamagedPage)
 
 	files checkpoint.Files // nil is the system's
 }
@@ -130,7 +133,7 @@ type Recovery struct {
 	queue     device.Queue // nil without a device
 	stop      <-chan struct{}
 
-	segmentBytes uint64 // of the device
+	device device.Info
 
 	done, total uint64 // bytes
 }
@@ -178,6 +181,9 @@ func beginRecovery(o Options, options RecoverOptions, n uint64, published []uint
 			r.from = min(r.head, m.Scan&^(m.PageBytes-1))
 		}
 		r.total += m.Tail - r.from
+		cold := &r.store.cold
+		cold.from, cold.until, cold.report = r.firstPage(), r.from, options.Damaged
+		cold.verified.Store(cold.from)
 	}
 	return r, nil
 }
@@ -319,7 +325,7 @@ func (r *Recovery) load() error {
 	}
 	defer func() { _ = aligned.Unmap(r.buffer) }()
 	if s.options.Device != nil {
-		r.segmentBytes = s.options.Device.Info().SegmentSizeBytes
+		r.device = s.options.Device.Info()
 		if r.queue, err = s.newQueue(); err != nil {
 			return err
 		}
@@ -354,10 +360,8 @@ func (r *Recovery) verifyPage(page uint64, b []byte) error {
 	return nil
 }
 
-// where says where the device keeps an address: in which of its files, if it has any.
-func (r *Recovery) where(address uint64) string {
-	return fmt.Sprintf("log address %d (segment %d, offset %d)", address, address/r.segmentBytes, address%r.segmentBytes)
-}
+// where says where the device keeps an address.
+func (r *Recovery) where(address uint64) string { return placeOf(r.device, address) }
 
 // place is where a page's bytes go: into memory if it stays there. All of it is zero.
 func (r *Recovery) place(page uint64) []byte {
@@ -442,18 +446,28 @@ func (r *Recovery) probe(from, until uint64) error {
 
 // transfer reads or writes bytes of the device.
 func (r *Recovery) transfer(op device.Op, address uint64, b []byte) error {
-	request := &device.Request{Op: op, Address: address, Buffer: b}
-	done := make([]*device.Request, 1)
-	r.queue.Submit([]*device.Request{request})
-	for r.queue.Poll(done, true) == 0 {
-	}
-	switch {
-	case errors.Is(request.Err, device.ErrTruncated):
-		return fmt.Errorf("%w: the device lacks %s: %w", checkpoint.ErrDamaged, r.where(address), request.Err)
-	case request.Err != nil:
-		return fmt.Errorf("%s: %w", r.where(address), request.Err)
-	case request.Transferred != len(b):
-		return fmt.Errorf("%w: the device has %d of %d bytes at %s", checkpoint.ErrDamaged, request.Transferred, len(b), r.where(address))
+	switch err := transfer(r.queue, op, address, b); {
+	case errors.Is(err, device.ErrTruncated):
+		return fmt.Errorf("%w: the device lacks %s: %w", checkpoint.ErrDamaged, r.where(address), err)
+	case errors.Is(err, errShort):
+		return fmt.Errorf("%w: %s: %w", checkpoint.ErrDamaged, r.where(address), err)
+	case err != nil:
+		return fmt.Errorf("%s: %w", r.where(address), err)
 	}
 	return nil
+}
+
+var errShort = errors.New("the device ends too early")
+
+// transfer carries out one request and waits for it.
+func transfer(queue device.Queue, op device.Op, address uint64, b []byte) error {
+	request := &device.Request{Op: op, Address: address, Buffer: b}
+	done := make([]*device.Request, 1)
+	queue.Submit([]*device.Request{request})
+	for queue.Poll(done, true) == 0 {
+	}
+	if request.Err == nil && request.Transferred != len(b) {
+		return fmt.Errorf("%w: it has %d of %d bytes", errShort, request.Transferred, len(b))
+	}
+	return request.Err
 }

@@ -307,6 +307,9 @@ func (s *Session) readWindow(at record.Address, size int) ([]byte, error) {
 	if op.err != nil {
 		return nil, op.err
 	}
+	if err := s.store.damageAt(at); err != nil {
+		return nil, err
+	}
 	offset := int(uint64(at) - from)
 	if op.request.Transferred < offset+size {
 		return nil, fmt.Errorf("%w at address %d: the device returned %d of %d bytes", ErrDamaged, at, op.request.Transferred, length)

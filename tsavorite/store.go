@@ -38,6 +38,7 @@ type Store struct {
 	units    atomic.Uint64 // the number of the last unit in the journal; begins anywhere, so that no two runs use the same
 
 	checkpoints checkpointing
+	cold        coldPages
 	doubling    sync.Mutex // held while the index doubles, and while it is copied
 
 	cursors issuedCursors

@@ -46,7 +46,7 @@ func Open(o device.Options) (*Device, error) {
 	}
 	d := &Device{files: files, info: device.Info{
 		Kind: kind, Reason: "asked for", SectorSizeBytes: max(o.SectorSizeBytes, 1),
-		SegmentSizeBytes: o.SegmentSizeBytes, InFlightLimit: workers, RingCount: workers,
+		SegmentSizeBytes: o.SegmentSizeBytes, FileName: o.FileName, InFlightLimit: workers, RingCount: workers,
 	}}
 	d.pool = worker.NewPool(kind, d.info.SectorSizeBytes, workers, func() worker.Mover { return &mover{device: d} })
 	return d, nil

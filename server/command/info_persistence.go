@@ -12,9 +12,28 @@ func infoPersistence(s *State, w *infoWriter) {
 	w.line("async_loading", 0)
 	infoSaves(s.saveStatus(), s.AppendOnly != nil, w)
 	infoAppendOnly(s, w)
+	infoVerify(s, w)
 	if since != 0 {
 		infoLoading(s, w, since)
 	}
+}
+
+// infoVerify writes how far the pages are verified that the start has left cold.
+func infoVerify(s *State, w *infoWriter) {
+	status := s.Store.VerifyStatus()
+	state := "running"
+	switch {
+	case status.TotalBytes == 0:
+		state = "none"
+	case status.VerifiedBytes >= status.TotalBytes:
+		state = "done"
+	case s.Server.Options.RecoverVerifyRate.Value == 0:
+		state = "off"
+	}
+	w.line("recover_verify_state", state)
+	w.line("recover_verify_total_bytes", status.TotalBytes)
+	w.line("recover_verify_verified_bytes", status.VerifiedBytes)
+	w.line("recover_verify_damaged_pages", status.DamagedPages)
 }
 
 // infoAppendOnly writes how the append-only file stands.

@@ -138,8 +138,12 @@ type Options struct {
 	CheckpointDir string `name:"checkpointdir" aliases:"dir" short:"c" group:"Durability" help:"Directory of what outlives the server (--logdir, or the current directory)."`
 	// Recover loads the newest checkpoint of CheckpointDir at the start, if there is one. Off refuses to start over one. Default is on.
 	Recover Switch `name:"recover" group:"Durability" help:"Load the newest checkpoint at the start; no refuses to start over one (yes)."`
-	// RecoverVerify reads every page of the storage tier at the start, to find damage in what is cold. Default is off.
-	RecoverVerify Switch `name:"recover-verify" group:"Durability" help:"Verify all of the storage tier at the start (no)."`
+	// RecoverVerify reads every page of the storage tier before the start, to find damage in what is cold. Default is off: that is done
+	// after the start.
+	RecoverVerify Switch `name:"recover-verify" group:"Durability" help:"Verify all of the storage tier before the start (no: after it)."`
+	// RecoverVerifyRate is how many megabytes a second are read to verify, after the start, what is cold. A given 0 leaves that out.
+	// Not given is 64.
+	RecoverVerifyRate Number `name:"recover-verify-rate" min:"0" max:"1000000" group:"Durability" help:"Megabytes a second that are verified after the start, 0 for none (64)."`
 	// SavePoints say when a checkpoint is taken. Empty is never.
 	SavePoints SavePoints `name:"save" group:"Durability" help:"Take a checkpoint after so many seconds if there were so many writes, e.g. '3600 1 300 100' (never)."`
 	// KeepCheckpoints is how many checkpoints stay, 1 to 1000. 0 is 1.

@@ -62,7 +62,7 @@ func Open(driver Driver, o device.Options) (*Device, error) {
 		if files, err = segment.Open(o, driver.DirectFlag); err == nil {
 			return newDevice(device.Info{
 				Kind: driver.Kind, Reason: reason, SectorSizeBytes: sectorSizeBytes, SegmentSizeBytes: o.SegmentSizeBytes,
-				InFlightLimit: plan.limit, RingCount: plan.rings,
+				FileName: o.FileName, InFlightLimit: plan.limit, RingCount: plan.rings,
 			}, files, kernels, o.CompletionThreads), nil
 		}
 	}

@@ -22,6 +22,9 @@ var (
 // Checksum is the CRC-32C of bytes.
 func Checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 
+// AddChecksum is the checksum of bytes that have the checksum sum and others that follow them.
+func AddChecksum(sum uint32, b []byte) uint32 { return crc32.Update(sum, castagnoli, b) }
+
 // chunkSum is the checksum of a chunk: it covers what file it is in, its number and its length too.
 func chunkSum(id uint64, kind FileKind, number uint64, payload []byte) uint32 {
 	var prefix [24]byte
