@@ -184,6 +184,9 @@ func (s *Server) loadCheckpoint() error {
 		return s.cannotLoad(err)
 	}
 	s.loading.recovery = nil
+	if !s.found.Snapshot {
+		s.claimSegments()
+	}
 	s.loading.read.Store(s.loading.total.Load())
 	s.log.Info("the checkpoint is loaded", "number", s.found.Number, "duration", time.Since(begun).String())
 	return nil

@@ -3,6 +3,8 @@ package server
 import (
 	"errors"
 	"fmt"
+	"log/slog"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -113,6 +115,7 @@ func (s *saver) run(shorten bool) error {
 		server.log.Error("a checkpoint failed; what was saved before stays", "cause", err)
 	} else {
 		server.log.Info("a checkpoint is taken", "number", info.Number, "bytes", info.Bytes, "duration", duration.String())
+		s.server.claimSegments()
 		s.shortenFile()
 	}
 	s.mu.Lock()
@@ -258,4 +261,13 @@ func findCheckpoint(directory string) (tsavorite.CheckpointInfo, error) {
 		return tsavorite.CheckpointInfo{}, fmt.Errorf("cannot read the newest checkpoint in %s, and nothing was changed: %w", directory, err)
 	}
 	return info, nil
+}
+
+// warnOfUnfinished tells of checkpoints that have no manifest where there is none that has.
+func warnOfUnfinished(directory string, log *slog.Logger) {
+	unfinished, err := tsavorite.UnfinishedCheckpoints(directory)
+	if err == nil && len(unfinished) > 0 {
+		log.Warn("there is no checkpoint but such as have no manifest: they were never finished, or have lost it; they are passed over, and the next checkpoint removes them",
+			"directory", filepath.Join(directory, tsavorite.CheckpointsDirectory), "numbers", unfinished)
+	}
 }

@@ -59,6 +59,8 @@ type Server struct {
 	patience time.Duration // see ShutdownTimeout of the options; immutable once started
 	store    *tsavorite.Store
 	found    tsavorite.CheckpointInfo // that the store comes from; Number 0 is none
+	logID    string                   // of the log on a device that keeps it, see owner; immutable once open
+	claimed  bool                     // claimSegments has succeeded; its callers take turns
 	aof      *aof.File                // nil without an append-only file
 	loaded   chan struct{}            // closed when the data is loaded, or cannot be
 	loadErr  error                    // why it cannot; immutable once loaded is closed
@@ -114,6 +116,9 @@ func New(options Options) (*Server, error) {
 	for _, note := range notes {
 		log.Info(note)
 	}
+	if found.Number == 0 {
+		warnOfUnfinished(resolved.CheckpointDir, log)
+	}
 	s := &Server{found: found, options: resolved, ownsProcess: options.OwnsProcess, log: log, patience: time.Duration(resolved.ShutdownTimeout) * time.Second, shutdown: make(chan struct{}), loaded: make(chan struct{})}
 	s.mu.clients = make(map[*Client]struct{})
 	if err := s.openMonitor(); err != nil {
@@ -147,6 +152,9 @@ func (s *Server) open(hooks hooks) (err error) {
 		return fmt.Errorf("there is checkpoint %d in %s: --recover loads it, another --checkpointdir starts without", s.found.Number, s.options.CheckpointDir)
 	}
 	if s.options.StorageTier.IsOn() {
+		if err := s.identify(); err != nil {
+			return err
+		}
 		if s.device, err = openDevice(s.options, s.found.Number == 0); err != nil {
 			return err
 		}
@@ -171,7 +179,7 @@ func (s *Server) open(hooks hooks) (err error) {
 	if err != nil {
 		return errors.Join(err, s.store.Close(), s.closeDevice())
 	}
-	s.state.AppendOnly = s.aof
+	s.state.AppendOnly, s.state.LogID = s.aof, s.logID
 	return nil
 }
 

@@ -68,6 +68,15 @@ func Checkpoints(directory string) ([]CheckpointInfo, error) {
 	return all, nil
 }
 
+// UnfinishedCheckpoints returns the numbers of the checkpoints in a directory that have no manifest, newest first.
+func UnfinishedCheckpoints(directory string) ([]uint64, error) {
+	_, unfinished, err := checkpoint.List(checkpoint.System{}, directory)
+	if err != nil {
+		return nil, fmt.Errorf("tsavorite: %w", err)
+	}
+	return unfinished, nil
+}
+
 // damaged makes damage of a file ErrDamaged.
 func damaged(err error) error {
 	if errors.Is(err, checkpoint.ErrDamaged) {

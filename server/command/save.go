@@ -21,6 +21,8 @@ type savedState struct {
 	Databases []savedKeyspace
 	// Position is where the append-only file goes on; nil without one.
 	Position *uint64 `json:",omitempty"`
+	// Log is the name of the log on the device; empty if the records are in the checkpoint.
+	Log string `json:",omitempty"`
 }
 
 // savedKeyspace is a keyspace in a checkpoint.
@@ -58,7 +60,7 @@ func (s *State) Save(o tsavorite.CheckpointOptions) (tsavorite.CheckpointInfo, e
 // savedAtCut is what belongs to the moment of the cut. It counts the writes of the versions before this one with the other
 // parity; none of those is under way any more.
 func (s *State) savedAtCut(version uint64) savedState {
-	saved := savedState{NextNamespace: s.nextNamespace.Load()}
+	saved := savedState{NextNamespace: s.nextNamespace.Load(), Log: s.LogID}
 	keep := func(keyspace *Keyspace) {
 		saved.Databases = append(saved.Databases, savedKeyspace{
 			Namespace: keyspace.Namespace, Keys: keyspace.live[(version+1)&1].Load(), keyspace: keyspace,
@@ -123,6 +125,15 @@ func SavedPosition(metadata []byte) (position uint64, ok bool, err error) {
 		return 0, false, nil
 	}
 	return *saved.Position, true, nil
+}
+
+// SavedLog is the name of the log on the device of a checkpoint with this metadata; empty for those that had none.
+func SavedLog(metadata []byte) (string, error) {
+	var saved savedState
+	if err := json.Unmarshal(metadata, &saved); err != nil {
+		return "", fmt.Errorf("cannot read what the checkpoint says of the log: %w", err)
+	}
+	return saved.Log, nil
 }
 
 // restore returns the keyspace that was saved.

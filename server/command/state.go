@@ -20,6 +20,8 @@ type State struct {
 
 	// AppendOnly is the append-only file, the store's journal; nil without one. Set before the first command.
 	AppendOnly *aof.File
+	// LogID is the name of the log on the device, for checkpoints; empty without a device that keeps it. Set before the first command.
+	LogID string
 	// Loading is the time since which the data set is being loaded, in Unix seconds; 0 is not. Meanwhile most commands are refused.
 	Loading atomic.Int64
 	// LoadProgress is how many bytes have been read meanwhile, and of how many. Set before Loading.
