@@ -80,13 +80,32 @@ func (c *Context) commandInfo(d *Command) {
 	c.bulkString(d.fullName)
 	c.integer(int64(d.Arity))
 	c.simpleSet(d.Flags.Names())
-	c.integer(int64(d.Keys.First))
-	c.integer(int64(d.Keys.Last))
-	c.integer(int64(d.Keys.Step))
+	var all KeySpec // from the first key to the last
+	if count := len(d.Keys); count > 0 {
+		all = KeySpec{First: d.Keys[0].First, Last: d.Keys[count-1].Last, Step: d.Keys[0].Step}
+	}
+	c.integer(int64(all.First))
+	c.integer(int64(all.Last))
+	c.integer(int64(all.Step))
 	c.simpleSet(d.Categories.Names())
-	c.simpleSet(nil) // hints for proxies and cluster clients
-	c.keySpecs(d.Keys)
-	c.beginSet(len(d.Subcommands))
+	details := d.details()
+	c.beginSet(len(details.tips))
+	for _, tip := range details.tips {
+		c.bulkString(tip)
+	}
+	c.beginSet(len(d.Keys))
+	for i, keys := range d.Keys {
+		note := ""
+		if i == 0 {
+			note = details.keyNote
+		}
+		c.keySpec(keys, note)
+	}
+	if len(d.Subcommands) == 0 {
+		c.beginSet(0)
+		return
+	}
+	c.array(len(d.Subcommands))
 	for i := range d.Subcommands {
 		c.commandInfo(&d.Subcommands[i])
 	}
@@ -103,18 +122,19 @@ func (c *Context) simpleSet(words []string) {
 	}
 }
 
-// keySpecs appends the key specifications of a command: one range, or none.
-func (c *Context) keySpecs(keys KeySpec) {
-	if keys.First == 0 {
-		c.beginSet(0)
-		return
-	}
+// keySpec appends a key specification, with the note that there is about it.
+func (c *Context) keySpec(keys KeySpec, note string) {
 	last := keys.Last
 	if last >= 0 {
 		last -= keys.First // counted from the first key
 	}
-	c.beginSet(1)
-	c.mapping(3)
+	if note == "" {
+		c.mapping(3)
+	} else {
+		c.mapping(4)
+		c.bulkString("notes")
+		c.bulkString(note)
+	}
 	c.bulkString("flags")
 	c.simpleSet(strings.Fields(keys.Flags))
 	c.bulkString("begin_search")

@@ -4,10 +4,11 @@ import "strings"
 
 // commandGetKeys is COMMAND GETKEYS name [argument ...].
 func commandGetKeys(c *Context) {
-	_, keys := c.keysOf(c.Args[2:])
-	if len(keys) == 0 {
+	d := c.commandOf(c.Args[2:])
+	if d == nil {
 		return
 	}
+	keys := d.keysIn(c.Args[2:])
 	c.array(len(keys))
 	for _, key := range keys {
 		c.bulk(key)
@@ -16,21 +17,23 @@ func commandGetKeys(c *Context) {
 
 // commandGetKeysAndFlags is COMMAND GETKEYSANDFLAGS name [argument ...].
 func commandGetKeysAndFlags(c *Context) {
-	d, keys := c.keysOf(c.Args[2:])
-	if len(keys) == 0 {
+	call := c.Args[2:]
+	d := c.commandOf(call)
+	if d == nil {
 		return
 	}
-	c.array(len(keys))
-	for _, key := range keys {
-		c.array(2)
-		c.bulk(key)
-		c.simpleSet(strings.Fields(d.Keys.Flags))
+	c.array(len(d.keysIn(call)))
+	for _, spec := range d.Keys {
+		for _, key := range spec.in(call) {
+			c.array(2)
+			c.bulk(key)
+			c.simpleSet(strings.Fields(d.flagsIn(call, spec)))
+		}
 	}
 }
 
-// keysOf finds the command of a call and the keys among its arguments, or replies with the error
-// and returns no keys.
-func (c *Context) keysOf(call [][]byte) (*Command, [][]byte) {
+// commandOf finds the command of a call that has keys of each specification, or replies with the error and returns nil.
+func (c *Context) commandOf(call [][]byte) *Command {
 	d := Lookup(call[0])
 	if d != nil && len(d.Subcommands) > 0 && len(call) > 1 {
 		d = d.Subcommand(call[1])
@@ -38,29 +41,77 @@ func (c *Context) keysOf(call [][]byte) (*Command, [][]byte) {
 	switch {
 	case d == nil:
 		c.error(errNoSuchCommand)
-		return nil, nil
-	case d.Keys.First == 0:
+	case len(d.Keys) == 0, d.Flags&PubSub != 0: // channels are no keys
 		c.error(errNoKeyArguments)
-		return nil, nil
 	case !d.accepts(len(call)):
 		c.error(errCommandArity)
-		return nil, nil
+	case d.Keys[len(d.Keys)-1].First >= len(call):
+		c.error(errInvalidCall)
+	default:
+		return d
 	}
-	return d, d.Keys.of(call)
+	return nil
 }
 
-// of picks the keys out of the arguments of a call whose number is right; nil for a command without keys.
-func (k KeySpec) of(call [][]byte) [][]byte {
-	if k.First == 0 {
-		return nil
+// keysIn picks the keys out of the arguments of a call whose number is right.
+func (d *Command) keysIn(call [][]byte) (keys [][]byte) {
+	for _, spec := range d.Keys {
+		keys = append(keys, spec.in(call)...)
 	}
+	return keys
+}
+
+// in picks the keys of a specification out of the arguments of a call.
+func (k KeySpec) in(call [][]byte) (keys [][]byte) {
 	last := k.Last
 	if last < 0 {
 		last += len(call)
 	}
-	var keys [][]byte
 	for i := k.First; i <= last && i < len(call); i += k.Step {
 		keys = append(keys, call[i])
 	}
 	return keys
+}
+
+// flagsIn is what a call does to the keys of a specification: for SET and BITFIELD it depends on the arguments.
+func (d *Command) flagsIn(call [][]byte, spec KeySpec) string {
+	flags, depends := strings.CutSuffix(spec.Flags, " variable_flags")
+	switch {
+	case !depends:
+		return flags
+	case d.Name == "set" && !asksForOld(call[3:]):
+		return "OW update"
+	case d.Name == "bitfield" && onlyGets(call[2:]):
+		return "RO access"
+	}
+	return flags
+}
+
+// asksForOld tells whether the options of a SET have GET among them.
+func asksForOld(options [][]byte) bool {
+	for i := 0; i < len(options); i++ {
+		if equalFold(options[i], "get") {
+			return true
+		}
+		if expiryOption(options[i]) != noExpiry {
+			i++
+		}
+	}
+	return false
+}
+
+// onlyGets tells whether the operations of a BITFIELD change nothing.
+func onlyGets(operations [][]byte) bool {
+	for i := 0; i < len(operations); {
+		rest := len(operations) - i - 1
+		switch {
+		case equalFold(operations[i], "get") && rest >= 2:
+			i += 3
+		case equalFold(operations[i], "overflow") && rest >= 1:
+			i += 2
+		default:
+			return false
+		}
+	}
+	return true
 }

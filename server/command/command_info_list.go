@@ -1,13 +1,9 @@
 package command
 
-// commandList is COMMAND LIST [FILTERBY MODULE name|ACLCAT category|PATTERN pattern]. Without a
-// filter it gives the commands; with one, the subcommands too.
+// commandList is COMMAND LIST [FILTERBY MODULE name|ACLCAT category|PATTERN pattern]: the names of commands and subcommands.
 func commandList(c *Context) {
 	if len(c.Args) == 2 {
-		c.array(len(commandsByName))
-		for _, d := range commandsByName {
-			c.bulkString(d.fullName)
-		}
+		c.commandNames(func(*Command) bool { return true })
 		return
 	}
 	if len(c.Args) != 5 || !equalFold(c.Args[2], "filterby") {
@@ -28,6 +24,11 @@ func commandList(c *Context) {
 		c.error(errSyntax)
 		return
 	}
+	c.commandNames(selects)
+}
+
+// commandNames replies with the names of the commands that are selected.
+func (c *Context) commandNames(selects func(d *Command) bool) {
 	var names []string
 	for _, d := range commandsByIndex {
 		if selects(d) {

@@ -132,3 +132,23 @@ func callsIn(path, text string) (calls []string) {
 	}
 	return calls
 }
+
+// TestDetailsAreOfCommands looks for a command for every line of command_details.txt, and for a line with the arguments of every
+// command that must have some.
+func TestDetailsAreOfCommands(t *testing.T) {
+	known := map[string]bool{}
+	for _, d := range AllCommands() {
+		known[d.FullName()] = true
+		fixed := 1 + strings.Count(d.FullName(), "|")
+		takes := d.Arity > fixed || d.Arity < -fixed
+		exempt := len(d.Subcommands) > 0 || d.Name == "debug" || strings.HasPrefix(d.Name, "getkeys") // as in Redis
+		if takes && !exempt && len(d.details().arguments) == 0 {
+			t.Errorf("the arguments of %s are not described", d.FullName())
+		}
+	}
+	for name := range allDetails() {
+		if !known[name] {
+			t.Errorf("%s is described, and does not exist", name)
+		}
+	}
+}

@@ -21,7 +21,7 @@ var etagCommands = []Command{
 	{Name: "setifgreater", Arity: -4, Flags: Write | DenyOOM, Categories: stringWriteSlow, Keys: oneKeyReplaced, Handler: setIfGreater,
 		Group: etagGroup, Since: "1.0.0", Complexity: "O(1)", Summary: "Sets value and etag of a key if the one given is greater than its own."},
 	{Name: "delifgreater", Arity: 3, Flags: Write, Categories: stringWriteSlow, Handler: delIfGreater,
-		Keys:  KeySpec{First: 1, Last: 1, Step: 1, Flags: "RM delete"},
+		Keys:  []KeySpec{{First: 1, Last: 1, Step: 1, Flags: "RM delete"}},
 		Group: etagGroup, Since: "1.0.0", Complexity: "O(1)", Summary: "Deletes a key if the etag given is greater than its own."},
 }
 

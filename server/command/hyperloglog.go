@@ -6,14 +6,14 @@ func init() { register(hyperLogLogCommands) }
 
 var hyperLogLogCommands = []Command{
 	{Name: "pfadd", Arity: -2, Flags: Write | DenyOOM | Fast, Categories: InWrite | InHyperLogLog | InFast, Handler: pfadd,
-		Keys:  KeySpec{First: 1, Last: 1, Step: 1, Flags: "RW insert"},
+		Keys:  []KeySpec{{First: 1, Last: 1, Step: 1, Flags: "RW insert"}},
 		Group: "hyperloglog", Since: "2.8.9", Complexity: "O(1) for each element", Summary: "Adds elements to a HyperLogLog."},
 	{Name: "pfcount", Arity: -2, Flags: ReadOnly, Categories: InRead | InHyperLogLog | InSlow, Handler: pfcount,
-		Keys:  KeySpec{First: 1, Last: -1, Step: 1, Flags: "RW access"},
+		Keys:  []KeySpec{{First: 1, Last: -1, Step: 1, Flags: "RW access"}},
 		Group: "hyperloglog", Since: "2.8.9", Complexity: "O(1) for one key that did not change since, else O(N) in the number of keys, with a large constant",
 		Summary: "Estimates how many different elements one HyperLogLog has, or several have together."},
 	{Name: "pfmerge", Arity: -2, Flags: Write | DenyOOM, Categories: InWrite | InHyperLogLog | InSlow, Handler: pfmerge,
-		Keys:  KeySpec{First: 1, Last: -1, Step: 1, Flags: "RW access insert"},
+		Keys:  []KeySpec{{First: 1, Last: 1, Step: 1, Flags: "RW access insert"}, {First: 2, Last: -1, Step: 1, Flags: "RO access"}},
 		Group: "hyperloglog", Since: "2.8.9", Complexity: "O(N) in the number of keys, with a large constant", Summary: "Adds the elements of HyperLogLogs to another one."},
 }
 

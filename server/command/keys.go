@@ -6,9 +6,9 @@ func init() { register(keyCommands) }
 
 // Key positions and categories that the commands on keys of any kind share.
 var (
-	manyKeysProbed  = KeySpec{First: 1, Last: -1, Step: 1, Flags: "RO"}
-	manyKeysRemoved = KeySpec{First: 1, Last: -1, Step: 1, Flags: "RM delete"}
-	oneKeyProbed    = KeySpec{First: 1, Last: 1, Step: 1, Flags: "RO"}
+	manyKeysProbed  = []KeySpec{{First: 1, Last: -1, Step: 1, Flags: "RO"}}
+	manyKeysRemoved = []KeySpec{{First: 1, Last: -1, Step: 1, Flags: "RM delete"}}
+	oneKeyProbed    = []KeySpec{{First: 1, Last: 1, Step: 1, Flags: "RO"}}
 )
 
 const (

@@ -6,7 +6,7 @@ var dumpCommands = []Command{
 	{Name: "dump", Arity: 2, Flags: ReadOnly, Categories: keyReadSlow, Keys: oneKeyRead, Handler: dump,
 		Group: "generic", Since: "2.6.0", Complexity: "O(N) in the length of the value", Summary: "Returns a value in the form that RESTORE takes."},
 	{Name: "restore", Arity: -4, Flags: Write | DenyOOM, Categories: keyWriteSlow | InDangerous, Handler: restore,
-		Keys:  KeySpec{First: 1, Last: 1, Step: 1, Flags: "OW update"},
+		Keys:  []KeySpec{{First: 1, Last: 1, Step: 1, Flags: "OW update"}},
 		Group: "generic", Since: "2.6.0", Complexity: "O(N) in the length of the value", Summary: "Makes a key from what DUMP returned."},
 }
 

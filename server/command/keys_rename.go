@@ -10,16 +10,16 @@ func init() { register(transferCommands) }
 
 var transferCommands = []Command{
 	{Name: "rename", Arity: 3, Flags: Write, Categories: keyWriteSlow, Handler: rename,
-		Keys:  KeySpec{First: 1, Last: 2, Step: 1, Flags: "RW access update delete"},
+		Keys:  []KeySpec{{First: 1, Last: 1, Step: 1, Flags: "RW access delete"}, {First: 2, Last: 2, Step: 1, Flags: "OW update"}},
 		Group: "generic", Since: "1.0.0", Complexity: "O(N) in the length of the value", Summary: "Gives a value another key."},
 	{Name: "renamenx", Arity: 3, Flags: Write | Fast, Categories: keyWrite, Handler: renamenx,
-		Keys:  KeySpec{First: 1, Last: 2, Step: 1, Flags: "RW access insert delete"},
+		Keys:  []KeySpec{{First: 1, Last: 1, Step: 1, Flags: "RW access delete"}, {First: 2, Last: 2, Step: 1, Flags: "OW insert"}},
 		Group: "generic", Since: "1.0.0", Complexity: "O(N) in the length of the value", Summary: "Gives a value another key that does not exist."},
 	{Name: "copy", Arity: -3, Flags: Write | DenyOOM, Categories: keyWriteSlow, Handler: copyKey,
-		Keys:  KeySpec{First: 1, Last: 2, Step: 1, Flags: "RW access update"},
+		Keys:  []KeySpec{{First: 1, Last: 1, Step: 1, Flags: "RO access"}, {First: 2, Last: 2, Step: 1, Flags: "OW update"}},
 		Group: "generic", Since: "6.2.0", Complexity: "O(N) in the length of the value", Summary: "Copies a value to another key."},
 	{Name: "move", Arity: 3, Flags: Write | Fast, Categories: keyWrite, Handler: move,
-		Keys:  KeySpec{First: 1, Last: 1, Step: 1, Flags: "RW access update"},
+		Keys:  []KeySpec{{First: 1, Last: 1, Step: 1, Flags: "RW access update"}},
 		Group: "generic", Since: "1.0.0", Complexity: "O(N) in the length of the value", Summary: "Moves a key to another database."},
 }
 

@@ -160,7 +160,7 @@ var tens = regexp.MustCompile(`\d\d ms`)
 func TestOptionsOfCommands(t *testing.T) {
 	tested := servertest.StartServer(t, server.Options{Options: config.Options{
 		SlowMicroseconds: config.Given(-1), SlowEntries: config.Given(7), LatencyThreshold: config.Given(25), LatencyTracking: config.Off,
-		LatencyPercentiles: "90", KeyspaceEvents: "EKA", ExpireEffort: 3, EnableDebug: config.DebugNo,
+		LatencyPercentiles: "90", KeyspaceEvents: "EKA", ExpireEffort: 3, TrackedKeys: config.Given(77), EnableDebug: config.DebugNo,
 	}})
 	client := servertest.Dial(t, tested.Addr().String())
 	for name, want := range map[string]string{

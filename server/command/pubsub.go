@@ -16,8 +16,8 @@ const (
 )
 
 var (
-	shardChannels = KeySpec{First: 1, Last: -1, Step: 1, Flags: "not_key"}
-	shardChannel  = KeySpec{First: 1, Last: 1, Step: 1, Flags: "not_key"}
+	shardChannels = []KeySpec{{First: 1, Last: -1, Step: 1, Flags: "not_key"}}
+	shardChannel  = []KeySpec{{First: 1, Last: 1, Step: 1, Flags: "not_key"}}
 )
 
 func init() { register(pubsubCommands) }

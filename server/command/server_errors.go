@@ -24,6 +24,7 @@ const (
 	errNoConfigFile        = "ERR The server is running without a config file"
 	errNoKeyArguments      = "ERR The command has no key arguments"
 	errNoSuchCommand       = "ERR Invalid command specified"
+	errInvalidCall         = "ERR Invalid arguments specified for command"
 	errCommandArity        = "ERR Invalid number of arguments specified for command"
 	errNoShutdown          = "ERR No shutdown in progress."
 	errShutdown            = "ERR Errors trying to SHUTDOWN. Check logs."

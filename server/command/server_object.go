@@ -9,7 +9,7 @@ import (
 func init() { register(objectCommands) }
 
 var (
-	inspectedKey = KeySpec{First: 2, Last: 2, Step: 1, Flags: "RO"}
+	inspectedKey = []KeySpec{{First: 2, Last: 2, Step: 1, Flags: "RO"}}
 	inObject     = InKeyspace | InRead | InSlow
 )
 

@@ -4,7 +4,7 @@ func init() { register(lcsCommands) }
 
 var lcsCommands = []Command{
 	{Name: "lcs", Arity: -3, Flags: ReadOnly, Categories: stringReadSlow, Handler: lcs,
-		Keys:  KeySpec{First: 1, Last: 2, Step: 1, Flags: "RO access"},
+		Keys:  []KeySpec{{First: 1, Last: 2, Step: 1, Flags: "RO access"}},
 		Group: "string", Since: "7.0.0", Complexity: "O(N*M) in the lengths of the values", Summary: "Finds the longest common subsequence of two values."},
 }
 

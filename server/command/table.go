@@ -70,8 +70,8 @@ func namesOf(set uint32, names []string) []string {
 	return out
 }
 
-// KeySpec says where a command's keys are among its arguments, the name being argument 0.
-// Last counts from the end when it is negative: -1 is the last argument. First 0 means no keys.
+// KeySpec says where some of a command's keys are among its arguments, the name being argument 0.
+// Last counts from the end when it is negative: -1 is the last argument.
 type KeySpec struct {
 	First, Last, Step int
 	Flags             string // COMMAND INFO's words: "RO access", "RW update" and the like
@@ -79,8 +79,8 @@ type KeySpec struct {
 
 // The key positions that most commands have.
 var (
-	oneKeyRead   = KeySpec{First: 1, Last: 1, Step: 1, Flags: "RO access"}
-	oneKeyUpdate = KeySpec{First: 1, Last: 1, Step: 1, Flags: "RW update"}
+	oneKeyRead   = []KeySpec{{First: 1, Last: 1, Step: 1, Flags: "RO access"}}
+	oneKeyUpdate = []KeySpec{{First: 1, Last: 1, Step: 1, Flags: "RW update"}}
 )
 
 // Handler carries out one command: it finds its arguments in c.Args (the name is Args[0]), and
@@ -93,8 +93,8 @@ type Command struct {
 	Arity      int    // arguments with the name, and the container's name; negative: at least that many
 	Flags      Flags
 	Categories Categories
-	Keys       KeySpec
-	Group      string // COMMAND DOCS: "string", "generic", "connection", "server"
+	Keys       []KeySpec // in their order; nil for a command without keys
+	Group      string    // COMMAND DOCS: "string", "generic", "connection", "server"
 	Since      string
 	Complexity string
 	Summary    string

@@ -22,7 +22,7 @@ func (c *Context) trackReads(d *Command) (tracked [][]byte) {
 	if mode == nil || mode.broadcast || d.Flags&ReadOnly == 0 || mode.optIn && !client.caching || mode.optOut && client.caching {
 		return nil
 	}
-	tracked = d.Keys.of(c.Args)
+	tracked = d.keysIn(c.Args)
 	for _, key := range tracked {
 		c.State.tracking.table.Remember(key, client.ID)
 		c.State.boundTracked(key)
