@@ -268,21 +268,27 @@ func (s *Store) bear(err error) bool {
 	return false
 }
 
-// compactLatched makes a page of room for a session that holds latches: compaction by another session would
-// have to wait for them. It returns false when a round gains none, or meets a latch of yet another session.
-func (s *Session) compactLatched() bool {
+// compactLatched makes room for so many bytes, at least a page, for a session that holds latches: compaction by another session would
+// have to wait for them. It returns false when a round gains too little, or meets a latch of yet another session.
+func (s *Session) compactLatched(bytes uint64) bool {
 	s.suspend()
 	defer s.resume()
+	bytes = max(bytes, s.store.options.PageBytes)
 	all := s.log.MemoryBytes() + s.log.DeviceBytes()
-	for pages := all / s.store.options.PageBytes; pages > 0 && s.log.NeedsCompaction(); pages-- {
+	round := all / s.store.options.PageBytes
+	pages := round
+	if s.store.evictsExpiring.Load() {
+		pages *= 2 // live records go in the second round, if not before
+	}
+	for ; pages > 0 && s.log.LacksRoom(bytes); pages-- {
 		until := s.log.PageEnd(s.log.Begin())
-		s.evicts = s.store.isToEvict()
+		s.evicts = s.store.isToEvict() || pages <= round && s.store.evictsExpiring.Load() && s.store.compactsMemory()
 		if until > s.log.CompactableUntil() || s.compactOnce(until) != nil {
 			return false
 		}
 		s.log.AwaitRecycled(until)
 	}
-	return !s.log.NeedsCompaction()
+	return !s.log.LacksRoom(bytes)
 }
 
 // compactOnce compacts one page in the midst of another operation. The session is outside its epoch.

@@ -30,6 +30,7 @@ func (s *Session) Latch(keys []Key) {
 
 // Unlatch releases what Latch took.
 func (s *Session) Unlatch() {
+	s.voidReserved()
 	s.EndUnit()
 	s.releaseFirst(len(s.held))
 	s.held = s.held[:0]

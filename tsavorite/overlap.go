@@ -28,9 +28,15 @@ const MaxBatched = maxOutstanding
 func (s *Session) StartBatch(b *BatchRead, keys []Key) {
 	s.counters.reads += uint64(len(keys))
 	b.keys, b.held, b.next, b.waiting = keys, b.held[:0], 0, 1
+	if len(keys) > 1 {
+		s.batch.seen.begin()
+	}
 	for _, key := range keys {
 		hash := hashOf(key)
 		b.held = append(b.held, nil)
+		if len(keys) > 1 && s.batch.seen.has(hash) {
+			continue // DeliverBatch looks
+		}
 		t, bucket := s.tryLatchShared(hash)
 		if bucket == nil {
 			continue // DeliverBatch looks again

@@ -107,8 +107,9 @@ const batchKeys = 1024
 
 // batch is the scratch of ReadBatch.
 type batch struct {
-	groups [4]group     // consecutive ones, each a step behind the next
-	hot    bool         // stop at the first cold key
+	groups [4]group // consecutive ones, each a step behind the next
+	hot    bool     // stop at the first cold key
+	seen   repeats
 	held   []*operation // by key from the first cold one on; nil is a key in memory
 }
 
@@ -172,6 +173,9 @@ func (s *Session) answerGroup(g *group, cold, first, token int, r Reader) int {
 	for i, key := range g.keys {
 		h := &g.hints[i]
 		switch {
+		case cold >= 0 && s.batch.seen.has(h.hash):
+			s.batch.held = append(s.batch.held, nil)
+			continue
 		case cold >= 0:
 			s.batch.held = append(s.batch.held, s.startIfCold(h.hash, key))
 			continue
@@ -184,10 +188,30 @@ func (s *Session) answerGroup(g *group, cold, first, token int, r Reader) int {
 			if s.batch.hot {
 				return cold
 			}
+			s.batch.seen.begin()
+			s.batch.seen.has(h.hash)
 			s.batch.held = append(s.batch.held, s.startHeld(h.hash, key, disk))
 		}
 	}
 	return cold
+}
+
+// repeats knows the keys, by their hashes, that a batch holds so far. One that comes again gets no read of its own: what that
+// found might be older than what the first one shows, whose search may have started over. It is read when its turn comes.
+type repeats struct{ hashes map[uint64]struct{} }
+
+func (r *repeats) begin() {
+	if r.hashes == nil {
+		r.hashes = map[uint64]struct{}{}
+	}
+	clear(r.hashes)
+}
+
+// has reports whether a hash came before, and notes it.
+func (r *repeats) has(hash uint64) bool {
+	before := len(r.hashes)
+	r.hashes[hash] = struct{}{}
+	return len(r.hashes) == before
 }
 
 // readHinted is readUnlatched for a key of a group: what the group found is not searched again, only checked like

@@ -45,6 +45,11 @@ type Session struct {
 	unit       unit
 	patch      patcher
 
+	together      []*operation // scratch of LatchRead
+	togetherFound []found
+	reserved      []reserved // room that ReserveRoom has set aside, while the session stays in its epoch
+	roomSizes     []int      // scratch of reserveAll
+
 	pending pendingReads
 	batch   batch
 	copied  record.Buffer // what a read without a latch hands out
@@ -120,6 +125,9 @@ func (s *Session) fail(err error) Status {
 
 // suspend leaves the epoch before a wait, after telling the hook. resume must follow.
 func (s *Session) suspend() {
+	if len(s.reserved) != 0 {
+		s.voidReserved()
+	}
 	s.departs++
 	s.epoch.Leave()
 	if !s.blocked {
@@ -206,7 +214,7 @@ const hastyAttempts = 40
 // waitForLatch lets others run. Latches are short, except those of Latch: a wait that lasts is a
 // wait like any other, announced to the hook.
 func (s *Session) waitForLatch(attempt int) {
-	if attempt < yieldAttempts {
+	if attempt < yieldAttempts && len(s.reserved) == 0 {
 		s.departs++
 		s.epoch.Leave()
 		runtime.Gosched()
@@ -268,7 +276,7 @@ func (s *Session) walk(f *found, head record.Address, key Key) {
 // answer with. Called unlatched, unless by Latch.
 func (s *Session) waitForRoom(seen uint64) Status {
 	if len(s.held) != 0 && (s.store.compactsMemory() || s.log.NeedsCompaction()) {
-		if s.compactLatched() {
+		if s.compactLatched(0) {
 			return Found
 		}
 		return OutOfMemory // it cannot wait: compaction by others needs its latches

@@ -134,7 +134,7 @@ func (w *writer) allocate(length, capacity int, m Metadata) (target record.Recor
 func (w *writer) reserve(layout record.Layout, length int, m Metadata) (target record.Record, at record.Address, outdated bool) {
 	if w.compacting {
 		at = w.session.log.AllocateReserved(layout.Size())
-	} else {
+	} else if at = w.session.takeReserved(layout.Size()); at == 0 {
 		at = w.session.log.Allocate(layout.Size())
 		if at == 0 && w.needful {
 			at = w.session.log.AllocateReserved(layout.Size())

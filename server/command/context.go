@@ -39,7 +39,6 @@ type Context struct {
 	parked  bool        // it has done so in the present Serve
 	entered bool        // between Session.Enter and Leave
 	inside  atomic.Bool // the same for others to see, see gate
-	latched bool        // a read is under way with its keys latched: no chunk can be read
 
 	scratch []byte          // for texts and numbers while a reply is put together
 	keys    []tsavorite.Key // of a command with several

@@ -83,9 +83,6 @@ func (g *gatherer) read(stopAt int) (done int) {
 	c := g.context
 	mark := len(c.Out)
 	for done = g.readOrPark(); g.large >= 0; {
-		if g.deferred = c.latched; g.deferred {
-			break
-		}
 		key := g.keys[g.large].Bytes
 		g.large = -1
 		c.readLarge(key, &g.valueReader, g.whole)

@@ -64,25 +64,96 @@ var keyCommands = []Command{
 // del is DEL key [key ...], and UNLINK. It asks the device about cold keys, since the reply counts
 // those that existed.
 func del(c *Context) {
-	removed := int64(0)
-	for _, key := range c.Args[1:] {
-		c.remove = removeUpdater{}
-		status, ok := c.update(key, &c.remove)
-		if !ok {
-			return
-		}
-		if status == tsavorite.Deleted {
-			removed++
-			c.notify(genericEvent, "del", key)
+	if len(c.Args) > 2 {
+		c.deleteTogether()
+		return
+	}
+	c.remove = removeUpdater{}
+	status, ok := c.update(c.Args[1], &c.remove)
+	if !ok {
+		return
+	}
+	if status == tsavorite.Deleted {
+		c.notify(genericEvent, "del", c.Args[1])
+	}
+	c.flag(status == tsavorite.Deleted)
+}
+
+// doomedReader notes of each key whether it is there, and which large string it has.
+type doomedReader struct {
+	found  []bool
+	large  []orphan // of those that have one
+	chunks uint32   // the namespace
+	failed bool
+}
+
+func (r *doomedReader) Read(_ uint64, status tsavorite.Status, record tsavorite.Record) {
+	r.failed = r.failed || status == tsavorite.StatusError
+	r.found = append(r.found, status == tsavorite.Found)
+	if status == tsavorite.Found && record.Kind == kindLarge {
+		r.large = append(r.large, orphan{r.chunks, parseDescriptor(record.Value).id})
+	}
+}
+
+// deleteTogether deletes all keys that are arguments in one step.
+func (c *Context) deleteTogether() {
+	c.collectKeys()
+	r := &c.doomed
+	*r = doomedReader{found: r.found[:0], large: r.large[:0], chunks: c.keyspace.chunks()}
+	c.Session.Prefetch(c.keys)
+	c.Session.LatchRead(c.keys, r)
+	removed, status := c.deleteFound()
+	c.Session.Unlatch()
+	for _, large := range r.large {
+		c.State.large.reaper.add(large)
+	}
+	if !c.failed(status) {
+		c.integer(removed)
+	}
+}
+
+// deleteFound deletes those of the latched keys that are there.
+func (c *Context) deleteFound() (removed int64, status tsavorite.Status) {
+	if c.doomed.failed {
+		return 0, tsavorite.StatusError
+	}
+	c.intents = c.intents[:0]
+	for i, key := range c.keys {
+		if c.doomed.found[i] {
+			c.intents = append(c.intents, tsavorite.Intent{Key: key, Removal: true})
 		}
 	}
-	c.integer(removed)
+	status = c.Session.ReserveRoom(c.intents)
+	clear(c.intents)
+	if status != tsavorite.Found {
+		c.doomed.large = c.doomed.large[:0]
+		return 0, status
+	}
+	c.State.groups.begun.Add(1)
+	defer c.State.groups.ended.Add(1)
+	for i, key := range c.keys {
+		if !c.doomed.found[i] {
+			continue
+		}
+		if status = c.Session.Delete(key); status == tsavorite.Blind {
+			status = tsavorite.Deleted // it was there
+		}
+		c.keyspace.note(status, c.Session)
+		if settled(status) != tsavorite.Found {
+			return removed, status
+		}
+		if status == tsavorite.Deleted { // else the key came before in the arguments
+			removed++
+			c.notify(genericEvent, "del", key.Bytes)
+		}
+	}
+	return removed, tsavorite.Found
 }
 
 // exists is EXISTS key [key ...], and TOUCH. A key that is named twice counts twice.
 func exists(c *Context) {
 	c.collectKeys()
-	c.readTogether(c.keys, existsOnce)
+	c.readTogether(c.keys, existsOnce, existsLatched)
 	if c.probe.failures > 0 {
 		c.failedBy(c.Session.Err())
 		return
@@ -96,6 +167,13 @@ func existsOnce(c *Context) {
 	c.looked = c.looked[:0]
 	c.probe = probeReader{looked: &c.looked}
 	c.Session.ReadBatch(c.keys, &c.probe)
+}
+
+// existsLatched is existsOnce with the keys latched.
+func existsLatched(c *Context) {
+	c.looked = c.looked[:0]
+	c.probe = probeReader{looked: &c.looked}
+	c.Session.LatchRead(c.keys, &c.probe)
 }
 
 // look reads the metadata of the key in Args[1]; ok is false after it replied that it could not.

@@ -70,6 +70,23 @@ type transfer struct {
 	replace, removeAfter bool
 }
 
+// transferReader takes the records of a transfer's two keys.
+type transferReader struct {
+	source       *recordCopy
+	targetExists bool
+	failed       bool
+}
+
+func (r *transferReader) Read(token uint64, status tsavorite.Status, record tsavorite.Record) {
+	r.failed = r.failed || status == tsavorite.StatusError
+	if token == 0 {
+		r.source.value.reset()
+		r.source.Read(token, status, record)
+		return
+	}
+	r.targetExists = status == tsavorite.Found
+}
+
 // outcome is how a transfer ended.
 type outcome uint8
 
@@ -92,18 +109,20 @@ func (c *Context) transfer(t transfer) outcome {
 
 // transferRecord is transfer for a value that is one record. Both keys are latched, so that no other
 // command on several keys sees the value at neither, and none changes one between the steps. The target is written
-// before the source goes: a failure on the way loses nothing, but may leave both.
+// before the source goes, and there is room for both.
 func (c *Context) transferRecord(t transfer) outcome {
 	source := tsavorite.Key{Namespace: t.from.Namespace, Bytes: t.fromBytes}
 	target := tsavorite.Key{Namespace: t.to.Namespace, Bytes: t.toBytes}
 	c.keys = append(c.keys[:0], source, target)
-	c.Session.Latch(c.keys)
+	r := &c.moved
+	*r = transferReader{source: &c.source}
+	c.Session.LatchRead(c.keys, r)
 	defer c.Session.Unlatch()
-	found, ok := c.copyRecord(source)
 	switch {
-	case !ok:
+	case r.failed:
+		c.failedBy(c.Session.Err())
 		return transferFailed
-	case !found:
+	case !c.source.value.found:
 		return sourceMissing
 	case t.from == t.to && bytes.Equal(t.fromBytes, t.toBytes):
 		if t.replace {
@@ -113,12 +132,17 @@ func (c *Context) transferRecord(t transfer) outcome {
 	case c.source.metadata.Kind == kindLarge:
 		return sourceIsLarge
 	}
-	if !t.replace {
-		if exists, ok := c.anyExists(c.keys[1:]); !ok {
-			return transferFailed
-		} else if exists {
-			return targetExists
-		}
+	if !t.replace && r.targetExists {
+		return targetExists
+	}
+	c.intents = append(c.intents[:0], tsavorite.Intent{Key: target, Length: len(c.source.value.bytes), Metadata: c.source.metadata})
+	if t.removeAfter {
+		c.intents = append(c.intents, tsavorite.Intent{Key: source, Removal: true})
+	}
+	status := c.Session.ReserveRoom(c.intents)
+	clear(c.intents)
+	if c.failed(status) {
+		return transferFailed
 	}
 	c.State.groups.begun.Add(1) // for who reads several keys without latches, see readTogether
 	defer c.State.groups.ended.Add(1)

@@ -55,6 +55,7 @@ func (e *cutEntry) length() int64 {
 type cut struct {
 	entries []cutEntry
 	keys    []tsavorite.Key
+	failed  bool // a record could not be read
 }
 
 // begin empties the cut.
@@ -93,37 +94,57 @@ func (t *cut) take(c *Context, exclusive bool, ids ...uint64) tsavorite.Status {
 
 // look reads all records of the cut at one moment.
 func (t *cut) look(c *Context) tsavorite.Status {
-	if len(t.entries) > 1 {
-		c.Session.Latch(t.keys)
-		defer c.Session.Unlatch()
-	}
-	for i := range t.entries {
-		if status := t.entries[i].read(c); status == tsavorite.StatusError {
+	if len(t.entries) == 1 {
+		if status := t.entries[0].read(c); status == tsavorite.StatusError {
 			return status
 		}
+		return tsavorite.Found
+	}
+	t.failed = false
+	c.Session.LatchRead(t.keys, t)
+	c.Session.Unlatch()
+	if t.failed {
+		return tsavorite.StatusError
 	}
 	return tsavorite.Found
+}
+
+// Read takes the record of one key.
+func (t *cut) Read(token uint64, status tsavorite.Status, record tsavorite.Record) {
+	t.failed = t.failed || status == tsavorite.StatusError
+	t.entries[token].Read(token, status, record)
 }
 
 // latchUnchanged latches the keys of the cut, and one more if it is given, and reports Found if the
 // records are what they were: Unlatch must follow then. NotFound is that one is not; nothing is latched.
 func (t *cut) latchUnchanged(c *Context, more ...tsavorite.Key) tsavorite.Status {
-	c.Session.Latch(append(t.keys, more...))
-	var now cutEntry
-	for i := range t.entries {
-		e := &t.entries[i]
-		now.keyspace, now.key = e.keyspace, e.key
-		if status := now.read(c); status == tsavorite.StatusError {
-			c.Session.Unlatch()
-			return status
-		}
-		if now.found != e.found || now.metadata != e.metadata || now.large != e.large ||
-			!now.isLarge() && !bytes.Equal(now.small, e.small) {
-			c.Session.Unlatch()
-			return tsavorite.NotFound
-		}
+	r := comparer{cut: t, status: tsavorite.Found}
+	if c.Session.LatchRead(append(t.keys, more...), &r); r.status != tsavorite.Found {
+		c.Session.Unlatch()
 	}
-	return tsavorite.Found
+	return r.status
+}
+
+// comparer compares the records of a cut's keys with what they were.
+type comparer struct {
+	cut    *cut
+	now    cutEntry
+	status tsavorite.Status
+}
+
+// Read compares one record.
+func (r *comparer) Read(token uint64, status tsavorite.Status, record tsavorite.Record) {
+	if status == tsavorite.StatusError {
+		r.status = status
+	}
+	if r.status != tsavorite.Found || token >= uint64(len(r.cut.entries)) {
+		return
+	}
+	e, now := &r.cut.entries[token], &r.now
+	now.Read(token, status, record)
+	if now.found != e.found || now.metadata != e.metadata || now.large != e.large || !now.isLarge() && !bytes.Equal(now.small, e.small) {
+		r.status = tsavorite.NotFound
+	}
 }
 
 // load puts the bytes of a large value into small, for those who need it as a whole. Found is that it did,

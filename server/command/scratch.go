@@ -26,6 +26,9 @@ type handlerScratch struct {
 	field     fieldUpdater
 	sketches  sketchScratch
 	source    recordCopy
+	intents   []tsavorite.Intent
+	doomed    doomedReader
+	moved     transferReader
 	looked    []bool // see allLookedUp
 
 	readGuard   readGuard

@@ -21,7 +21,7 @@ func get(c *Context) {
 func mget(c *Context) {
 	c.collectKeys()
 	mark := len(c.Out)
-	c.readTogether(c.keys, mgetOnce)
+	c.readTogether(c.keys, mgetOnce, mgetLatched)
 	c.gets.end()
 	if c.State.attention.has(watchEvents) {
 		c.notifyMisses(c.Out[mark:])
@@ -51,13 +51,19 @@ func mgetOnce(c *Context) {
 		if len(g.keys) >= g.batchLimit() {
 			g.read(0)
 		}
-		if g.deferred {
-			return
-		}
 	}
 	if len(g.keys) > 0 {
 		g.read(0)
 	}
+}
+
+// mgetLatched is mgetOnce with the keys latched. A large string is not read then: the reply is of no use.
+func mgetLatched(c *Context) {
+	g := &c.gets
+	g.begin(c, true)
+	c.array(len(c.keys))
+	c.Session.LatchRead(c.keys, &g.valueReader)
+	g.deferred = g.large >= 0
 }
 
 // collectKeys puts all arguments into c.keys.

@@ -22,9 +22,9 @@ func mset(c *Context) {
 // would cost more than it saves, since such writes seldom meet such reads.
 type groupWrites struct{ begun, ended atomic.Uint64 }
 
-// readTogether runs read, which reads keys and replies, so that no group of writes is seen in part.
-// read may run twice; the reply of the first time is then dropped.
-func (c *Context) readTogether(keys []tsavorite.Key, read func(*Context)) {
+// readTogether runs read, which reads keys and replies, so that no group of writes is seen in part. If one comes in between, what read
+// replied is dropped, and latched does the same by LatchRead.
+func (c *Context) readTogether(keys []tsavorite.Key, read, latched func(*Context)) {
 	groups, mark := &c.State.groups, len(c.Out)
 	ended := groups.ended.Load() // before begun: nothing is under way if they are the same
 	if len(keys) == 1 || groups.begun.Load() == ended {
@@ -35,10 +35,7 @@ func (c *Context) readTogether(keys []tsavorite.Key, read func(*Context)) {
 		c.Out = c.Out[:mark]
 	}
 	c.gets.deferred = false
-	c.Session.Latch(keys)
-	c.latched = true
-	read(c)
-	c.latched = false
+	latched(c)
 	c.Session.Unlatch()
 	for again := c.gets.deferred; again; { // chunks are not read under latches: until no group comes in between
 		c.Out = c.Out[:mark]
@@ -81,12 +78,24 @@ func (c *Context) setPairs(unlessAny bool) (written int, ok bool) {
 // not, and writes them in the order of the arguments: of a key that comes twice the last value counts.
 // values are those of the arguments if any is large. It stops, and replies, at a failure.
 func (c *Context) writePairs(unlessAny bool, values []stored) (written int, ok bool) {
-	c.Session.Latch(c.keys)
 	defer c.Session.Unlatch()
-	if unlessAny {
-		if exists, ok := c.anyExists(c.keys); exists || !ok {
-			return 0, ok
+	if !unlessAny {
+		c.Session.Latch(c.keys)
+	} else if exists, ok := c.latchUnlessAny(); exists || !ok {
+		return 0, ok
+	}
+	c.intents = c.intents[:0]
+	for i, key := range c.keys {
+		s := stored{value: c.Args[2*i+2]}
+		if values != nil {
+			s = values[i]
 		}
+		c.intents = append(c.intents, tsavorite.Intent{Key: key, Length: len(s.value), Metadata: tsavorite.Metadata{Kind: s.kind}})
+	}
+	status := c.Session.ReserveRoom(c.intents)
+	clear(c.intents)
+	if c.failed(status) {
+		return 0, false
 	}
 	c.State.groups.begun.Add(1)
 	defer c.State.groups.ended.Add(1)
@@ -95,7 +104,7 @@ func (c *Context) writePairs(unlessAny bool, values []stored) (written int, ok b
 		if values != nil {
 			s = values[i]
 		}
-		status := c.upsertLatched(key, s.value, tsavorite.Metadata{Kind: s.kind})
+		status = c.upsertLatched(key, s.value, tsavorite.Metadata{Kind: s.kind})
 		c.wrote(status, key.Bytes)
 		if c.failed(status) {
 			return i, false
@@ -131,20 +140,16 @@ func (c *Context) setLargePairs(unlessAny bool) (written int, ok bool) {
 	return written, ok
 }
 
-// anyExists reports whether any of the keys has a record; ok is false if it could not be told,
+// latchUnlessAny latches the keys of c.keys, and reports whether any of them has a record; ok is false if it could not be told,
 // which it replies then.
-func (c *Context) anyExists(keys []tsavorite.Key) (exists, ok bool) {
-	p := &c.probe
-	*p = probeReader{}
-	for _, key := range keys {
-		if c.failed(c.Session.Read(key, 0, p)) {
-			return false, false
-		}
-		if p.found > 0 {
-			return true, true
-		}
+func (c *Context) latchUnlessAny() (exists, ok bool) {
+	c.probe = probeReader{}
+	c.Session.LatchRead(c.keys, &c.probe)
+	if c.probe.found == 0 && c.probe.failures > 0 {
+		c.failedBy(c.Session.Err())
+		return false, false
 	}
-	return false, true
+	return c.probe.found > 0, true
 }
 
 // probeReader counts the keys that have a record, and keeps what is known of the last one.

@@ -50,10 +50,15 @@ func (l *Log) boundedUntil() uint64 {
 	return l.deadUntil() + l.Budget() + bytes
 }
 
+// LacksBound says whether so many bytes would go beyond the bound, where nothing may be dropped for them.
+func (l *Log) LacksBound(bytes uint64) bool {
+	until := l.boundedUntil()
+	return until != math.MaxUint64 && l.tail.Load()+bytes > until
+}
+
 // isBounded says that the bound leaves no page behind the tail's.
 func (l *Log) isBounded() bool {
-	until := l.boundedUntil()
-	return until != math.MaxUint64 && l.tail.Load()+l.pageBytes > until
+	return l.LacksBound(l.pageBytes)
 }
 
 // evictFromDevice drops the oldest pages of the device's part when the page after the tail's would go beyond the bound.

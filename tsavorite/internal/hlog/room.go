@@ -73,8 +73,11 @@ func (l *Log) isUsedUp() bool {
 }
 
 // NeedsCompaction says whether the log has no page left to offer to writers, and only compaction can help.
-func (l *Log) NeedsCompaction() bool {
-	return l.compact != nil && !l.dropsEvicted.Load() && l.isUsedUp() && l.tail.Load()+l.pageBytes > l.limit.Load()
+func (l *Log) NeedsCompaction() bool { return l.LacksRoom(l.pageBytes) }
+
+// LacksRoom says whether the log has less than so many bytes to offer to writers, and only compaction can help.
+func (l *Log) LacksRoom(bytes uint64) bool {
+	return l.compact != nil && !l.dropsEvicted.Load() && (l.isUsedUp() || l.LacksBound(bytes)) && l.tail.Load()+bytes > l.limit.Load()
 }
 
 // gainShare is the part of memory, one in gainShare, that must have died for another round to be worth it.
