@@ -81,7 +81,7 @@ func checkGrownBatch(t *testing.T, s *tsavorite.Session, w int, random *rand.Ran
 }
 
 // TestScanWhileKeysMove: what is live during a whole scan is visited, whether its record stays
-// where it is or moves to the tail all the time; what is never there is not.
+// where it is or moves to the tail all the time; what is never there is not. Count counts it once.
 func TestScanWhileKeysMove(t *testing.T) {
 	lasting := 400 * time.Millisecond
 	if testing.Short() {
@@ -121,6 +121,11 @@ func TestScanWhileKeysMove(t *testing.T) {
 			started := time.Now()
 			for i := 0; i < 6 || time.Since(started) < lasting && !t.Failed(); i++ {
 				checkScan(t, s, count, [...]int{0, 7, 100}[i%3])
+				s.Enter()
+				if counted, err := s.Count(1); counted != count || err != nil {
+					t.Errorf("%d records are there, Count finds %d: %v", count, counted, err)
+				}
+				s.Leave()
 			}
 			stop.Store(true)
 			group.Wait()

@@ -20,6 +20,7 @@ type candidate struct {
 	address     record.Address // where it lies
 	next        record.Address // where to go on after it
 	check       *operation     // finds the newest record of its key on the device; nil when it is known to be live
+	beyond      bool           // the newest record of its key, which lies beyond the bound, stands for it
 }
 
 // scan is the scratch of Scan and of compaction.
@@ -29,6 +30,8 @@ type scan struct {
 	walking   bool            // only the borders of records are wanted
 	until     record.Address  // records that start there or above are not looked at
 	bound     record.Address  // see Scan
+	overtaken bool            // compaction has passed the scan, and the bound was raised
+	beyond    bool            // of the candidate that is being visited
 
 	window     []byte // mapped; what was read from the device
 	candidates []candidate
@@ -83,6 +86,7 @@ func (s *Session) skipDropped(at record.Address) record.Address {
 	begin := s.log.Begin()
 	if at < begin && (s.store.options.Device == nil || s.store.compactsDevice()) {
 		s.scan.bound = max(s.scan.bound, s.log.Tail())
+		s.scan.overtaken = true
 	}
 	return max(at, begin)
 }
@@ -202,6 +206,7 @@ func (s *Session) consider(r record.Record, at, next record.Address, inMemory bo
 	}
 	if isCandidate {
 		s.copyCandidate(r, at, next)
+		s.scan.candidates[len(s.scan.candidates)-1].beyond = f.address >= s.scan.bound
 	} else if s.scan.dead != nil && r.Kind() >= uint8(OwnerKind) {
 		s.store.noteReleased(r)
 	}
@@ -328,6 +333,7 @@ func (s *Session) visit(v Visitor) (stopped record.Address, more bool, err error
 		if err != nil {
 			return 0, false, err
 		}
+		c.beyond = candidate.beyond
 		if !r.IsNone() && !r.IsDead(s.now) && !v.Visit(r.Key(), live(r)) {
 			return candidate.next, false, nil
 		}
@@ -349,11 +355,13 @@ func (s *Session) confirm(c *candidate) (record.Record, error) {
 			return record.Record{}, check.err
 		case check.memory:
 			if newest, known := s.newestBeyond(c); known {
+				c.beyond = true
 				return newest, nil
 			}
 		case check.record.IsNone():
 			return record.Record{}, nil
 		case check.address == c.address || check.address >= s.scan.bound:
+			c.beyond = check.address != c.address
 			return check.record, nil
 		default:
 			return record.Record{}, nil

@@ -1,7 +1,5 @@
 package command
 
-import "github.com/pyropedb/pyrope/tsavorite"
-
 // dbsize is DBSIZE.
 func dbsize(c *Context) {
 	count, err := c.Size(c.keyspace)
@@ -18,18 +16,7 @@ func (c *Context) Size(keyspace *Keyspace) (int64, error) {
 	if count, exact := keyspace.Count(c.Now()); exact && !c.State.Store.HasEvicted() {
 		return count, nil
 	}
-	var counter recordCounter
-	_, err := c.Session.Scan(keyspace.Namespace, 0, 0, &counter)
-	return counter.count, err
-}
-
-// recordCounter is a Visitor that counts.
-type recordCounter struct{ count int64 }
-
-// Visit counts one live record.
-func (r *recordCounter) Visit([]byte, tsavorite.Record) bool {
-	r.count++
-	return true
+	return c.Session.Count(keyspace.Namespace)
 }
 
 // flushdb is FLUSHDB [ASYNC|SYNC].
