@@ -32,6 +32,11 @@ func (b *bench) runAll() (err error) {
 	if b.options.Txn {
 		b.options.Online = true
 	}
+	closeLog, err := b.openLog()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeLog()) }()
 	if b.options.Online {
 		b.forceOneMessage()
 	}

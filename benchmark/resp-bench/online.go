@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -131,7 +132,9 @@ func (r *online) tick(elapsed time.Duration) {
 	if ops > 0 {
 		line := onlineLine(r.bench.options.Txn, r.summary, r.total, ops, elapsed)
 		r.history = append(r.history, line)
-		r.bench.printf("%s\n", line)
+		if r.bench.options.LoggerLevel.Slog() <= slog.LevelInfo {
+			r.bench.printf("%s\n", line)
+		}
 	}
 }
 

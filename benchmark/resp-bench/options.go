@@ -63,6 +63,10 @@ type options struct {
 	SaveFreq   int         `name:"save-freq" default:"0" help:"Seconds between two SAVEs, sent on a connection of their own; 0 is none."`
 	HTMLOutput string      `name:"html-output" placeholder:"FILE" help:"Write the results to a file as a page with plots."`
 
+	LoggerLevel config.Level `default:"Information" help:"Above Information the lines that come every 2 seconds are left out (online)."`
+	ConsoleOff  bool         `name:"disable-console-logger" help:"With --file-logger: print nothing."`
+	FileLogger  string       `placeholder:"FILE" help:"Append to a file what is printed."`
+
 	report.Files
 
 	Index  config.Size       `short:"i" default:"1g" help:"Index size of the embedded server (InProc)."`
@@ -118,8 +122,6 @@ func (o *options) WhyNot(flag string) string {
 		return "the embedded server takes --server-option aof=yes and the like; the append-only file alone is measured by the Go benchmarks of server/aof and tsavorite/log"
 	case strings.HasPrefix(flag, "cluster"), flag == "broadcast", flag == "replica-ops-percent", flag == "offline-buffers", flag == "workload-seed":
 		return "there is no cluster"
-	case flag == "logger-level", flag == "disable-console-logger", flag == "file-logger":
-		return "results go to the standard output, errors to the standard error"
 	}
 	return ""
 }

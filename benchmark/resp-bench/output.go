@@ -2,11 +2,31 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"os"
 	"runtime"
 	"time"
 
 	"github.com/pyropedb/pyrope/benchmark/report"
 )
+
+// openLog adds the file of --file-logger to the program's output, or puts it in its place.
+func (b *bench) openLog() (closeLog func() error, err error) {
+	o := &b.options
+	if o.FileLogger == "" {
+		return func() error { return nil }, nil
+	}
+	file, err := os.OpenFile(o.FileLogger, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open the file of --file-logger: %w", err)
+	}
+	if o.ConsoleOff {
+		b.output = file
+	} else {
+		b.output = io.MultiWriter(b.output, file)
+	}
+	return file.Close, nil
+}
 
 // printf writes to the program's output, whose failure has nobody to be told to.
 func (b *bench) printf(format string, arguments ...any) {

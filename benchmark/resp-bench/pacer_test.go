@@ -47,7 +47,7 @@ func TestOnlineRate(t *testing.T) {
 		if err := json.Unmarshal(text, &d); err != nil || len(d.Results) != 1 {
 			t.Fatalf("%s: %v", text, err)
 		}
-		if r := d.Results[0]; r.Operations < 20 || float64(r.Operations) > 300*r.Elapsed+6 || r.Rate != 300 {
+		if r := d.Results[0]; r.Operations < 3 || float64(r.Operations) > 300*r.Elapsed+6 || r.Rate != 300 {
 			t.Errorf("%s: %d operations in %v s, want 300 a second", client, r.Operations, r.Elapsed)
 		}
 	}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -23,6 +25,7 @@ func TestReferenceOptions(t *testing.T) {
 		"--valuelength 8", "-b 4096", "--batchsize 4096", "--pipeline 4096", "--runtime 15", "-t 1,2,4,8,16,32", "--threads 1,2,4,8,16,32", "--load-threads 8",
 		"--burst=false", "--lset=false", "--zipf=false", "--client LightClient", "--pool=false", "--tls=false", "--tlshost GarnetTest", "--online=false", "--txn=false",
 		"--itp 1", "--sync=false", "--ttl 0", "--sscardinality 0", "--client-hist=false", "--op-percent 60,30,10", "--op-workload GET,SET,DEL", "--save-freq 0", "-i 1g", "--index 1g",
+		"--logger-level Information", "--disable-console-logger=false",
 	} {
 		if o := read(line); !reflect.DeepEqual(o, defaults) {
 			t.Errorf("%s is not the default: %+v, want %+v", line, o, defaults)
@@ -32,7 +35,7 @@ func TestReferenceOptions(t *testing.T) {
 		"--clientaddr 10.0.0.1", "-s", "--skipload", "-a secret", "--auth secret", "--client GarnetClientSession --burst", "--lset", "--zipf", "--client SERedis",
 		"--client GarnetClient", "--client InProc", "-o --client SERedis --pool", "--tls --cert-file-name x --cert-password y", "-o", "--online", "-x --op-workload READ_TXN --op-percent 100",
 		"--txn --op-workload WATCH_TXN,READWRITETX --op-percent 50,50", "-o --itp 4", "-o --client GarnetClient --sync", "--op SETEX --ttl 5", "--sscardinality 4",
-		"-o --client-hist", "--save-freq 5", "--runtime -1",
+		"-o --client-hist", "--save-freq 5", "--runtime -1", "--logger-level Warning", "--disable-console-logger", "--file-logger x",
 	} {
 		if o := read(line); reflect.DeepEqual(o, defaults) {
 			t.Errorf("%s changes nothing", line)
@@ -43,7 +46,6 @@ func TestReferenceOptions(t *testing.T) {
 		"--replica-ops-percent 0": "no cluster", "--aof-bench": "append-only file", "--aof-bench-type Replay": "append-only file", "--aof-gen-pages 64": "append-only file",
 		"--aof": "--server-option aof=yes", "--aof-null-device": "append-only file", "--aof-commit-freq 0": "append-only file", "--aof-memory-size 128m": "append-only file",
 		"--aof-page-size 32m": "append-only file", "--aof-physical-sublog-count 1": "append-only file", "--aof-replay-task-count 1": "append-only file",
-		"--logger-level Information": "standard output", "--disable-console-logger": "standard output", "--file-logger x": "standard output",
 	} {
 		if _, err := parseOptions(strings.Fields(line), nil); err == nil || !strings.Contains(err.Error(), "there is no flag ") || !strings.Contains(err.Error(), reason) {
 			t.Errorf("%s: %v; want the reason %q", line, err, reason)
@@ -75,6 +77,25 @@ func TestReferenceOperations(t *testing.T) {
 		if _, err := parseOptions([]string{"--op", name}, nil); err == nil || !strings.Contains(err.Error(), "opType: "+name+" benchmark not supported: ") {
 			t.Errorf("%s: %v, want the reason", name, err)
 		}
+	}
+}
+
+// TestFileLogger: what is printed goes to the file too, or to it alone; a level above Information leaves the lines of the clock out.
+func TestFileLogger(t *testing.T) {
+	s := startFakeServer(t)
+	file := filepath.Join(t.TempDir(), "log")
+	code, out, failures := runBench(s, "-s --op PING --totalops 10 --runtime 0 -t 1 -b 1 --file-logger "+file)
+	text, err := os.ReadFile(file)
+	if code != 0 || err != nil || string(text) != out || !strings.Contains(out, "[Throughput]") {
+		t.Errorf("exit %d: %s%s; the file has %s, %v", code, out, failures, text, err)
+	}
+	code, out, failures = runBench(s, "--online -t 1 -b 1 --runtime 1 --disable-console-logger --logger-level Warning --file-logger "+file)
+	more, err := os.ReadFile(file)
+	if code != 0 || out != "" || err != nil || !strings.HasPrefix(string(more), string(text)) || !strings.Contains(string(more), "tpt (Kops/sec) \n\nOperation type: GET,SET,DEL") {
+		t.Errorf("exit %d: %s%s; the file has %s, %v", code, out, failures, more, err)
+	}
+	if code, _, failures := runBench(s, "-s --op PING --file-logger /none/x"); code != 1 || !strings.Contains(failures, "cannot open the file of --file-logger") {
+		t.Errorf("exit %d: %s", code, failures)
 	}
 }
 
