@@ -7,3 +7,9 @@ func (o CheckpointOptions) WithFiles(files checkpoint.Files) CheckpointOptions {
 	o.files = files
 	return o
 }
+
+// WithFiles has the checkpoint read from another file system.
+func (r RecoverOptions) WithFiles(files checkpoint.Files) RecoverOptions {
+	r.files = files
+	return r
+}

@@ -61,22 +61,28 @@ const (
 )
 
 // shutdown is SHUTDOWN [NOSAVE|SAVE] [NOW] [FORCE] [ABORT]. The connection gets no reply: it is
-// closed with all others. With SAVE a checkpoint is taken now, and another one of what is written until the end: if the first fails the
-// server stays, unless FORCE is given too.
+// closed with all others. With SAVE, or save points, a checkpoint is taken now, and another one of what is written until the end: if the first
+// fails the server stays, unless FORCE is given too. There are no replicas to wait for, so NOW changes nothing, and there is never anything to abort.
 func shutdown(c *Context) {
 	options, ok := c.shutdownOptions()
-	if options.save && c.State.Loading.Load() != 0 {
+	server := &c.State.Server
+	if c.State.Loading.Load() != 0 {
 		options.save, options.noSave = false, true // half of the data must never pass for all of it
 	}
-	server := &c.State.Server
+	saves := ok && !options.abort && server.Shutdown != nil && (options.save || !options.noSave && len(server.Current().SavePoints.Points()) > 0)
+	if saves && !c.savesBeforeEnd() {
+		if !options.force {
+			c.error(errShutdown)
+			return
+		}
+		options.save, options.noSave = false, true // it would fail again
+	}
 	switch {
 	case !ok:
 		c.error(errSyntax)
 	case options.abort:
 		c.error(errNoShutdown)
 	case server.Shutdown == nil:
-		c.error(errShutdown)
-	case options.save && !c.savesBeforeEnd() && !options.force:
 		c.error(errShutdown)
 	default:
 		server.log().Info("shutting down", "asked by", c.Client.Address)
@@ -85,14 +91,21 @@ func shutdown(c *Context) {
 	}
 }
 
-// savesBeforeEnd takes a checkpoint, and logs why if it cannot.
+// savingInterval is how often SHUTDOWN looks whether the checkpoint under way is over.
+const savingInterval = 10 * time.Millisecond
+
+// savesBeforeEnd takes a checkpoint, after the one that is under way, and logs why if it cannot.
 func (c *Context) savesBeforeEnd() bool {
 	saver, err := c.State.Server.Saver, errNobodySaves
 	if saver != nil {
-		c.Wait(func() { err = saver.Save() })
+		c.Wait(func() {
+			for err = saver.Save(); errors.Is(err, ErrSaving); err = saver.Save() {
+				time.Sleep(savingInterval)
+			}
+		})
 	}
 	if err != nil {
-		c.State.Server.log().Error("cannot shut down with SAVE", "error", err)
+		c.State.Server.log().Error("cannot save before the shutdown", "cause", err)
 	}
 	return err == nil
 }
