@@ -187,7 +187,7 @@ func beginRecovery(o Options, options RecoverOptions, n uint64, published []uint
 	r.total = m.Bytes
 	if r.from = r.firstPage(); !m.Snapshot {
 		if !options.Verify {
-			r.from = min(r.head, m.Scan&^(m.PageBytes-1))
+			r.from = max(r.firstPage(), min(r.head, m.Scan&^(m.PageBytes-1))) // compaction may have dropped more than what came before Scan
 		}
 		r.total += m.Tail - r.from
 		cold := &r.store.cold

@@ -27,6 +27,11 @@ type configuration struct {
 	faulty  bool                             // the device is a faultdev.Device whose operations fail now and then
 }
 
+// lasts says that a checkpoint brings every record back, and can be taken at any time.
+func (c *configuration) lasts() bool {
+	return !c.lossy && !c.faulty && c.name != "null,roomy"
+}
+
 const (
 	tinyPage  = 4 << 10
 	tinyLog   = 3 * tinyPage

@@ -31,7 +31,18 @@ type run struct {
 	faults   faults
 	stop     chan struct{} // ends the goroutine that compacts
 	compacts sync.WaitGroup
+	saved    savedRun
 }
+
+// savedRun is what a run that is saved and opened again keeps of the stores before.
+type savedRun struct {
+	options   tsavorite.Options
+	directory string // of the checkpoints; empty for stores that lose records
+	freed     uint64 // by compaction
+}
+
+// savePeriod is how many operations lie between two checkpoints from which the store is opened again.
+const savePeriod = 700
 
 // scanProgress is a scan that other operations interrupt.
 type scanProgress struct {
@@ -58,17 +69,58 @@ func newRun(t *testing.T, settings configuration, seed uint64) *run {
 		t.Fatalf("cannot open the store: %v", err)
 	}
 	r := &run{t: t, settings: settings, seed: seed, store: store, clock: clock, entered: -1, model: newModel(startOfTime)}
+	if r.saved.options = options; settings.lasts() {
+		r.saved.directory = t.TempDir()
+	}
 	if settings.faulty {
 		r.faults = faults{device: failing, random: rand.New(rand.NewPCG(seed, 1))}
 	}
+	r.begin()
+	return r
+}
+
+// begin opens the sessions of a store, and begins to compact it if that is to be.
+func (r *run) begin() {
 	for i := range r.sessions {
 		r.sessions[i] = r.newSession()
 	}
-	if settings.forced {
+	if r.settings.forced {
 		r.stop = make(chan struct{})
 		r.compacts.Go(r.compact)
 	}
-	return r
+}
+
+// end closes what begin has opened.
+func (r *run) end() {
+	r.leave()
+	for _, session := range r.sessions {
+		session.Close()
+	}
+	if r.stop != nil {
+		close(r.stop)
+		r.compacts.Wait()
+		r.saved.freed += r.store.Info().CompactionFreed
+	}
+}
+
+// reopen takes a checkpoint, in the midst of compaction, and goes on with the store that comes back from it. A scan's cursor is the store's.
+func (r *run) reopen() {
+	r.leave()
+	if _, err := r.store.Checkpoint(tsavorite.CheckpointOptions{Directory: r.saved.directory}); err != nil {
+		r.fail(-1, "cannot take a checkpoint: %v", err)
+	}
+	r.end()
+	if err := r.store.Close(); err != nil {
+		r.fail(-1, "cannot close the store: %v", err)
+	}
+	store, _, err := tsavorite.Recover(r.saved.options, tsavorite.RecoverOptions{Directory: r.saved.directory, Verify: r.current.index%2 == 0})
+	if err != nil {
+		r.store = nil
+		r.fail(-1, "cannot recover: %v", err)
+	}
+	r.store, r.progress = store, scanProgress{}
+	r.model.watched = nil
+	r.begin()
 }
 
 // compact compacts the device again and again.
@@ -145,6 +197,9 @@ func (r *run) leave() {
 // execute carries out one operation.
 func (r *run) execute(o operation) {
 	r.current = o
+	if r.saved.directory != "" && o.index%savePeriod == savePeriod-1 {
+		r.reopen()
+	}
 	r.faults.arm()
 	switch o.verb {
 	case verbRead, verbReadBatch, verbUpsert, verbRMW, verbDelete:
@@ -339,16 +394,9 @@ func (r *run) finish() {
 		r.current.keys = numbers
 		r.readBatch(r.enter(0), numbers)
 	}
-	r.leave()
-	for _, session := range r.sessions {
-		session.Close()
-	}
-	if r.stop != nil {
-		close(r.stop)
-		r.compacts.Wait()
-		if info := r.store.Info(); r.current.index > 1000 && info.CompactionFreed == 0 {
-			r.fail(-1, "%d runs of compaction have gained nothing", info.Compactions)
-		}
+	r.end()
+	if r.stop != nil && r.current.index > 1000 && r.saved.freed == 0 {
+		r.fail(-1, "%d runs of compaction have gained nothing", r.store.Info().Compactions)
 	}
 	r.checkInfo()
 	store := r.store
