@@ -46,6 +46,8 @@ func debug(c *Context) {
 		debugProtocol(c)
 	case takes("populate", 1, 3):
 		debugPopulate(c)
+	case takes("reload", 0, 3), takes("loadaof", 0, 0):
+		c.error(errDebugReload)
 	default:
 		c.errorf(errDebugSubcommand, echo(word, echoLimit))
 	}

@@ -26,6 +26,7 @@ const (
 	errNoSuchCommand       = "ERR Invalid command specified"
 	errInvalidCall         = "ERR Invalid arguments specified for command"
 	errCommandArity        = "ERR Invalid number of arguments specified for command"
+	errDebugReload         = "ERR the data is loaded at the start only: SAVE and a restart do what DEBUG RELOAD and LOADAOF do"
 	errNoShutdown          = "ERR No shutdown in progress."
 	errShutdown            = "ERR Errors trying to SHUTDOWN. Check logs."
 	errDebugSubcommand     = "ERR unknown subcommand or wrong number of arguments for '%s'. Try DEBUG HELP."
