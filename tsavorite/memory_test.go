@@ -167,3 +167,26 @@ func TestDroppingIsSwitched(t *testing.T) {
 		t.Errorf("%d records are there, want %d; the first that is refused is %d", there, want, last)
 	}
 }
+
+// TestFullMemoryTakesDeadlines fills memory with records that have no place for a deadline, and gives each of them one, and another value of metadata: none is
+// refused, none is lost, and memory is what it was once the old records are compacted away.
+func TestFullMemoryTakesDeadlines(t *testing.T) {
+	store, session := openMemory(t, func(*tsavorite.Options) {})
+	next := fillMemory(t, session, 0, 1000)
+	for round := range 3 {
+		for n := range next {
+			session.Enter()
+			if status := session.RMW(compactKey(n), act(tsavorite.SetMetadata, tsavorite.Metadata{Deadline: 1 << 60, Etag: uint64(round)})); status != tsavorite.Found {
+				t.Fatalf("record %d of %d gets no deadline in full memory: %v", n, next, status)
+			}
+			session.Leave()
+		}
+	}
+	if there := checkMemory(t, session, next); there != next {
+		t.Errorf("%d of %d records are left", there, next)
+	}
+	if n := fillMemory(t, session, next, 100); n == next+100 {
+		t.Error("full memory takes new records")
+	}
+	residentWithin(t, store, 18)
+}

@@ -124,6 +124,9 @@ func (w *writer) allocate(length, capacity int, m Metadata) (target record.Recor
 	case w.compacting:
 		status = s.waitForReserved(seen)
 	default:
+		if w.needful && s.store.compactsMemory() {
+			s.log.DemandCompaction()
+		}
 		status = s.waitForRoom(seen)
 	}
 	return target, 0, status, status == Found
@@ -133,11 +136,14 @@ func (w *writer) allocate(length, capacity int, m Metadata) (target record.Recor
 // room, or when what the key was found to have is outdated by a truncation (H6 of package hlog).
 func (w *writer) reserve(layout record.Layout, length int, m Metadata) (target record.Record, at record.Address, outdated bool) {
 	if w.compacting {
-		at = w.session.log.AllocateReserved(layout.Size())
+		if at = w.session.log.AllocateReserved(layout.Size()); at == 0 && w.session.store.compactsMemory() {
+			w.session.log.FollowTail()
+			at = w.session.log.AllocateReserved(layout.Size())
+		}
 	} else if at = w.session.takeReserved(layout.Size()); at == 0 {
 		at = w.session.log.Allocate(layout.Size())
 		if at == 0 && w.needful {
-			at = w.session.log.AllocateReserved(layout.Size())
+			at = w.session.log.AllocateNeedful(layout.Size())
 		}
 	}
 	if at == 0 {

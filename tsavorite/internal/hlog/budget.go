@@ -1,6 +1,10 @@
 package hlog
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/pyropedb/pyrope/tsavorite/internal/record"
+)
 
 // minBudgetPages is the least number of frames: one being filled, one ahead, one on its way to the device.
 const minBudgetPages = 3
@@ -59,6 +63,38 @@ func (l *Log) reserve() uint64 {
 		return 0
 	}
 	return l.pageBytes
+}
+
+// needfulShare is the part of the budget, one in needfulShare, by which needful writes may exceed it.
+const needfulShare = 4
+
+// AllocateNeedful is Allocate for a small change of what is there already, in a log without a device that is full: what it leaves behind is dead, so it may go
+// beyond the budget, within the address space, and asks for compaction.
+func (l *Log) AllocateNeedful(size int) record.Address {
+	at := l.AllocateReserved(size)
+	if at != 0 || l.reserve() == 0 {
+		return at
+	}
+	l.DemandCompaction()
+	return l.allocate(size, l.closedUntil.Load()+min(l.Budget()+l.Budget()/needfulShare, l.RingBytes()))
+}
+
+// DemandCompaction asks for a round of compaction, though the last one may have gained nothing.
+func (l *Log) DemandCompaction() {
+	if l.compact == nil {
+		return
+	}
+	l.mu.Lock()
+	l.full, l.wanted = false, true
+	l.mu.Unlock()
+	l.compact()
+}
+
+// FollowTail gives compaction a page of room beyond the tail again, which needful writes may have taken.
+func (l *Log) FollowTail() {
+	l.mu.Lock()
+	l.setLimitLocked()
+	l.mu.Unlock()
 }
 
 // setLimitLocked follows the free frames and the budget. Where the budget has fallen below what lives, compaction still gets a page

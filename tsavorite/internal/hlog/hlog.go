@@ -249,12 +249,12 @@ func (l *Log) PageRest(a record.Address) int { return int(l.pageBytes - uint64(a
 // Allocate reserves size bytes, a multiple of 8 and at most a page, at the tail. It returns 0 when
 // there is no room: leave the epoch, call WaitRoom and try again. The caller is inside its epoch and
 // writes the record before it leaves (R2 of package record, and the scan's reason to trust it).
-func (l *Log) Allocate(size int) record.Address { return l.allocate(size, &l.limit) }
+func (l *Log) Allocate(size int) record.Address { return l.allocate(size, l.limit.Load()) }
 
 // AllocateReserved is Allocate for compaction, which may use all of the memory and goes beyond the bound of the device's part.
-func (l *Log) AllocateReserved(size int) record.Address { return l.allocate(size, &l.last) }
+func (l *Log) AllocateReserved(size int) record.Address { return l.allocate(size, l.last.Load()) }
 
-func (l *Log) allocate(size int, limit *atomic.Uint64) record.Address {
+func (l *Log) allocate(size int, limit uint64) record.Address {
 	for {
 		tail := l.tail.Load()
 		start := tail
@@ -262,7 +262,7 @@ func (l *Log) allocate(size int, limit *atomic.Uint64) record.Address {
 			start = (tail + l.pageMask) &^ l.pageMask
 		}
 		end := start + uint64(size)
-		if end > limit.Load() {
+		if end > limit {
 			l.signal()
 			return 0
 		}
