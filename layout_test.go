@@ -344,3 +344,29 @@ func TestImportGroups(t *testing.T) {
 		}
 	}
 }
+
+// TestNamedTestsExist holds the list of tests in the compatibility page to what there is.
+func TestNamedTestsExist(t *testing.T) {
+	exist := map[string]bool{}
+	for _, file := range sources(t) {
+		for _, declaration := range file.syntax.Decls {
+			if function, ok := declaration.(*ast.FuncDecl); ok && file.test {
+				exist[function.Name.Name] = true
+			}
+		}
+	}
+	page := path.Join("docs", "compatibility.md")
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := regexp.MustCompile(`\bTest[A-Z]\w*`).FindAllString(string(text), -1)
+	if len(names) < 50 {
+		t.Errorf("%s names %d tests", page, len(names))
+	}
+	for _, name := range names {
+		if !exist[name] {
+			t.Errorf("%s names %s, which does not exist", page, name)
+		}
+	}
+}

@@ -109,6 +109,7 @@ func (s *saver) run(shorten bool) error {
 	options := server.state.Server.Current()
 	writes := server.store.Info().Writes
 	started := time.Now()
+	s.leaveDeadOut()
 	info, err := server.state.Save(tsavorite.CheckpointOptions{Directory: options.CheckpointDir, Keep: options.KeepCheckpoints})
 	duration := time.Since(started)
 	if err != nil {
@@ -133,6 +134,18 @@ func (s *saver) run(shorten bool) error {
 	s.mu.Unlock()
 	s.refuseWrites()
 	return err
+}
+
+// leaveDeadOut compacts the log before it is copied, if more of it is dead than alive: dead records would be copied too, and loaded. Where there is
+// a device compaction does so by itself.
+func (s *saver) leaveDeadOut() {
+	store := s.server.store
+	if info := store.Info(); s.server.device != nil || info.DeadBytes <= info.LiveBytes {
+		return
+	}
+	if run, err := store.Compact(); err != nil {
+		s.server.log.Info("a checkpoint holds dead records: they cannot be left out now", "freed", run.FreedBytes, "cause", err)
+	}
 }
 
 // shortenFile drops what all checkpoints hold of the append-only file. A failure costs room, and nothing else.

@@ -420,3 +420,96 @@ func TestLastCheckpoint(t *testing.T) {
 		})
 	}
 }
+
+// TestNothingLeftIsSmall writes many keys and removes them all: the checkpoint that follows is small, however much of memory the dead ones still fill, and
+// so is what the next start has to read.
+func TestNothingLeftIsSmall(t *testing.T) {
+	for _, c := range saveCases {
+		t.Run(c.name, func(t *testing.T) {
+			options := c.options(t)
+			options.Memory, options.Index = 64<<20, 1<<20
+			options.CommitFrequency = config.CommitManually
+			d := openServer(t, options)
+			value := strings.Repeat("x", 1000)
+			var batch []byte
+			for i := range 20_000 {
+				batch = fmt.Appendf(batch, "SET key%d %s\r\n", i, value)
+			}
+			for i := range 20_000 {
+				batch = fmt.Appendf(batch, "DEL key%d\r\n", i)
+			}
+			if _, err := d.client.Send(batch); err != nil {
+				t.Fatal(err)
+			}
+			d.expect("DBSIZE", ":0")
+			d.expect("SAVE", "+OK")
+			d.Close()
+			size := int64(0)
+			err := filepath.WalkDir(filepath.Join(options.CheckpointDir, "checkpoints"), func(path string, entry os.DirEntry, err error) error {
+				if err == nil && !entry.IsDir() {
+					info, wrong := entry.Info()
+					if err = wrong; err == nil {
+						size += info.Size()
+					}
+				}
+				return err
+			})
+			if t.Logf("the checkpoint has %d bytes", size); err != nil || size > 10<<20 {
+				t.Errorf("the checkpoint of no keys has %d bytes, %v", size, err)
+			}
+			d = openServer(t, options)
+			d.expect("DBSIZE", ":0")
+			d.Close()
+		})
+	}
+}
+
+// TestDeletedAndWrittenAgain removes keys, writes them again, saves twice and starts again, three times over: KEYS, SCAN, DBSIZE, EXISTS and GET agree.
+func TestDeletedAndWrittenAgain(t *testing.T) {
+	for _, c := range saveCases {
+		t.Run(c.name, func(t *testing.T) {
+			options := c.options(t)
+			for round := range 3 {
+				d := openServer(t, options)
+				for i := range 200 {
+					key := fmt.Sprint("key", i)
+					if round > 0 && i%4 != 3 {
+						if got := d.do("GET", key); got != fmt.Sprint("v", round-1) {
+							t.Fatalf("round %d: %s is %q", round, key, got)
+						}
+					}
+					if d.do("DEL", key); i%4 == 3 {
+						continue
+					}
+					d.do("SET", key, fmt.Sprint("v", round))
+					if i == 100 {
+						d.expect("SAVE", "+OK")
+					}
+				}
+				d.expect("SAVE", "+OK")
+				d.expect("SAVE", "+OK")
+				d.Close()
+				d = openServer(t, options)
+				keys, err := d.client.Do("KEYS", "*")
+				if err != nil || len(keys.Elements) != 150 {
+					t.Fatalf("round %d: KEYS has %d keys, %v", round, len(keys.Elements), err)
+				}
+				scanned, err := d.client.Do("SCAN", "0", "COUNT", "1000000")
+				if err != nil || len(scanned.Elements[1].Elements) != 150 {
+					t.Fatalf("round %d: SCAN has %d keys, %v", round, len(scanned.Elements[1].Elements), err)
+				}
+				d.expect("DBSIZE", ":150")
+				for i := range 200 {
+					key, want := fmt.Sprint("key", i), fmt.Sprint("v", round)
+					if i%4 == 3 {
+						want = "(nil)"
+					}
+					if got, exists := d.do("GET", key), d.do("EXISTS", key); got != want || (exists == "1") != (want != "(nil)") {
+						t.Fatalf("round %d: %s is %q, EXISTS says %s", round, key, got, exists)
+					}
+				}
+				d.Close()
+			}
+		})
+	}
+}

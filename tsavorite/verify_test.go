@@ -179,3 +179,41 @@ func TestVerificationStops(t *testing.T) {
 	}
 	closeStore(t, store)
 }
+
+// TestCompactedAndSaved: N records, compacted, saved and opened again, are all there, for N around the edges of pages and segments, with an index of eight buckets.
+func TestCompactedAndSaved(t *testing.T) {
+	counts := []int{1, 2, 50, 51, 52, 53, 103, 104, 105, 106, 207, 208, 209, 210, 417, 418, 419, 420, 833, 834, 835}
+	if testing.Short() {
+		counts = []int{1, 52, 53, 104, 105, 208, 209, 418}
+	}
+	for _, count := range counts {
+		clock := newTestClock()
+		l := newLasting(t, storeCase{device: "file", options: tsavorite.Options{PageBytes: 4096, MemoryBytes: 3 * 4096, IndexBytes: 512, IndexMaxBytes: 512, Clock: clock.Load}})
+		store := l.open(t)
+		s := openSession(t, store)
+		for _, round := range []string{"old", "new"} {
+			s.Enter()
+			for i := range count {
+				if status := s.Upsert(key("k%d", i), fmt.Appendf(nil, "%s value of %40d", round, i), tsavorite.Metadata{}); status >= tsavorite.OutOfMemory {
+					t.Fatalf("%d keys: a write says %v", count, status)
+				}
+			}
+			s.Leave()
+		}
+		s.Close()
+		want := allOf(t, store)
+		for range 2 {
+			if _, err := store.Compact(); err != nil {
+				t.Fatal(err)
+			}
+			l.checkpoint(t, store)
+			closeStore(t, store)
+			store, _ = l.recover(t)
+			if got := allOf(t, store); len(got) != count {
+				t.Fatalf("of %d keys %d came back", count, len(got))
+			}
+			wantSameContents(t, allOf(t, store), want)
+		}
+		closeStore(t, store)
+	}
+}
