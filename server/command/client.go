@@ -88,7 +88,7 @@ func clientSetInfo(c *Context) {
 	isName, isVersion := equalFold(attribute, "lib-name"), equalFold(attribute, "lib-ver")
 	switch {
 	case !isName && !isVersion:
-		c.errorf(errUnrecognized, echo(attribute, echoLimit))
+		c.errorf(errUnrecognized, echo(attribute, len(attribute)))
 	case !printable(value):
 		c.errorf(errLibrary, lower(attribute))
 	case isName:

@@ -78,7 +78,7 @@ func (c *Context) killFilter() (filter killFilter, ok bool) {
 			filter.localAddress = value
 		case equalFold(option, "user"):
 			if string(value) != defaultUser {
-				c.errorf(errNoSuchUser, echo(value, echoLimit))
+				c.errorf(errNoSuchUser, echo(value, len(value)))
 				return filter, false
 			}
 		case equalFold(option, "skipme") && equalFold(value, "yes"):

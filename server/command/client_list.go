@@ -84,7 +84,7 @@ func (c *Context) clientType(argument []byte) (kind clientKind, ok bool) {
 			return kind, true
 		}
 	}
-	c.errorf(errClientType, echo(argument, echoLimit))
+	c.errorf(errClientType, echo(argument, len(argument)))
 	return noClient, false
 }
 

@@ -49,21 +49,23 @@ func configSet(c *Context) {
 		return
 	}
 	seen := make(map[string]bool)
-	var changes []func()
-	var assigned []assignment
-	for i := 0; i < len(pairs); i += 2 {
-		name, value := lower(pairs[i]), string(pairs[i+1])
-		p := parameterNamed(name)
+	for i := 0; i < len(pairs); i += 2 { // all names, before any value
+		name := lower(pairs[i])
 		switch {
-		case p == nil:
-			c.errorf(errConfigUnknown, echo(pairs[i], echoLimit))
+		case parameterNamed(name) == nil:
+			c.errorf(errConfigUnknown, echo(pairs[i], len(pairs[i])))
 			return
 		case seen[name]:
 			c.errorf(errConfigFailed, name, "duplicate parameter")
 			return
 		}
 		seen[name] = true
-		problem := ""
+	}
+	var changes []func()
+	var assigned []assignment
+	for i := 0; i < len(pairs); i += 2 {
+		name, value := lower(pairs[i]), string(pairs[i+1])
+		p, problem := parameterNamed(name), ""
 		if p.check != nil {
 			problem = p.check(value)
 			assigned = append(assigned, assignment{name, value})

@@ -139,30 +139,17 @@ func (c *Context) mustLogIn() bool {
 	return c.Client.NeedsAuth
 }
 
-// helloOptions are the arguments of HELLO; nil for those not given.
-type helloOptions struct {
-	version        resp.Version
-	user, password []byte
-	name           []byte
-}
-
 // hello is HELLO [version [AUTH username password] [SETNAME name]].
 func hello(c *Context) {
-	options, ok := c.helloOptions()
+	version, ok := c.helloOptions()
 	if !ok {
-		return
-	}
-	if options.user != nil && !c.login(options.user, options.password) {
 		return
 	}
 	if c.mustLogIn() {
 		c.error(errHelloAuth)
 		return
 	}
-	if options.name != nil {
-		c.Client.setName(string(options.name))
-	}
-	c.Client.SetProtocol(options.version)
+	c.Client.SetProtocol(version)
 
 	c.mapping(7)
 	c.bulkString("server")
@@ -170,7 +157,7 @@ func hello(c *Context) {
 	c.bulkString("version")
 	c.bulkString(CompatibleVersion)
 	c.bulkString("proto")
-	c.integer(int64(options.version))
+	c.integer(int64(version))
 	c.bulkString("id")
 	c.integer(int64(c.Client.ID))
 	c.bulkString("mode")
@@ -181,44 +168,46 @@ func hello(c *Context) {
 	c.array(0)
 }
 
-// helloOptions reads the arguments of HELLO, or replies with the error.
-func (c *Context) helloOptions() (options helloOptions, ok bool) {
-	options.version = c.Client.Protocol()
+// helloOptions reads the arguments of HELLO and does what each says, as Redis does, until one is wrong: then it replies with the error.
+func (c *Context) helloOptions() (version resp.Version, ok bool) {
+	version = c.Client.Protocol()
 	if len(c.Args) == 1 {
-		return options, true
+		return version, true
 	}
-	version, isNumber := parseInteger(c.Args[1])
+	number, isNumber := parseInteger(c.Args[1])
 	switch {
 	case !isNumber:
 		c.error(errProtocolNumber)
-		return options, false
-	case version == 2:
-		options.version = resp.RESP2
-	case version == 3:
-		options.version = resp.RESP3
+		return version, false
+	case number == 2:
+		version = resp.RESP2
+	case number == 3:
+		version = resp.RESP3
 	default:
 		c.error(errProtocol)
-		return options, false
+		return version, false
 	}
 	for i := 2; i < len(c.Args); i++ {
 		left := len(c.Args) - 1 - i
 		switch word := c.Args[i]; {
 		case left >= 2 && equalFold(word, "auth"):
-			options.user, options.password = c.Args[i+1], c.Args[i+2]
+			if !c.login(c.Args[i+1], c.Args[i+2]) {
+				return version, false
+			}
 			i += 2
 		case left >= 1 && equalFold(word, "setname"):
-			options.name = c.Args[i+1]
-			if !printable(options.name) {
+			if !printable(c.Args[i+1]) {
 				c.error(errClientName)
-				return options, false
+				return version, false
 			}
+			c.Client.setName(string(c.Args[i+1]))
 			i++
 		default:
-			c.errorf(errHelloOption, echo(word, echoLimit))
-			return options, false
+			c.errorf(errHelloOption, echo(word, len(word)))
+			return version, false
 		}
 	}
-	return options, true
+	return version, true
 }
 
 // printable reports whether a name can stand in CLIENT LIST: visible ASCII without blanks.

@@ -37,6 +37,7 @@ const (
 
 // parseEventClasses reads the value of notify-keyspace-events.
 func parseEventClasses(text string) (classes eventClass, ok bool) {
+	text, _, _ = strings.Cut(text, "\x00") // as Redis, to which it is a C string
 	for _, letter := range text {
 		if letter == 'A' {
 			classes |= allEvents

@@ -133,7 +133,7 @@ const (
 func latencyGraph(c *Context) {
 	event, ok := c.State.latency.latencyOf(string(c.Args[2]))
 	if !ok {
-		c.errorf(errNoSamples, c.Args[2])
+		c.errorf(errNoSamples, echo(c.Args[2], len(c.Args[2])))
 		return
 	}
 	low, high := event.samples[0].milliseconds, event.samples[0].milliseconds

@@ -1,6 +1,7 @@
 package command_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,7 +11,8 @@ import (
 )
 
 // TestEveryCallHasItsReply calls every command with up to eight arguments that make no sense. Each
-// call must get exactly one reply, or one for each name it subscribes to, and the connection must go on: a PING behind it is answered.
+// call must get exactly one reply, in either protocol, or one for each name it subscribes to, and the connection must go on: a PING behind
+// it is answered.
 func TestEveryCallHasItsReply(t *testing.T) {
 	handler := servertest.NewHandler(t, tsavorite.Options{})
 	junk := [][]string{
@@ -20,7 +22,11 @@ func TestEveryCallHasItsReply(t *testing.T) {
 		{"", "", "", "", "", "", "", ""},
 		{"*", "nx", "ex", "1", "GET", "MATCH", "count", "0"},
 	}
-	for _, d := range command.AllCommands() {
+	for i, d := range slices.Repeat(command.AllCommands(), 2) {
+		protocol := "2"
+		if i >= len(command.AllCommands()) {
+			protocol = "3"
+		}
 		if d.Name == "shutdown" || d.Name == "sleep" {
 			continue // they do what they are told
 		}
@@ -30,13 +36,16 @@ func TestEveryCallHasItsReply(t *testing.T) {
 				if err := handler.Reconnect(); err != nil {
 					t.Fatal(err)
 				}
+				if reply, err := handler.Do("HELLO", protocol); err != nil || reply.IsError() {
+					t.Fatalf("HELLO %s: %v, %v", protocol, reply, err)
+				}
 				replies, err := handler.DoAll(words...)
 				want := 1
 				if strings.HasSuffix(d.Name, "subscribe") {
 					want = max(count, 1) // one for each name
 				}
 				if err != nil || len(replies) != want {
-					t.Errorf("%q: %d replies, %v; want %d", words, len(replies), err, want)
+					t.Errorf("RESP%s: %q: %d replies, %v; want %d", protocol, words, len(replies), err, want)
 					continue
 				}
 				reply := replies[0]

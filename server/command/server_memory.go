@@ -10,12 +10,12 @@ import (
 
 // memoryUsage is MEMORY USAGE key [SAMPLES count].
 func memoryUsage(c *Context) {
-	if len(c.Args) > 3 {
-		if len(c.Args) != 5 || !equalFold(c.Args[3], "samples") {
+	for options := c.Args[3:]; len(options) > 0; options = options[2:] {
+		if len(options) == 1 || !equalFold(options[0], "samples") {
 			c.error(errSyntax)
 			return
 		}
-		samples, ok := c.integerArgument(c.Args[4])
+		samples, ok := c.integerArgument(options[1])
 		if !ok {
 			return
 		}

@@ -137,7 +137,7 @@ func (c *Comparison) compare(words []string, tested, reference resp.Value) (prob
 	case "SCAN":
 		return c.compareScans(words, tested, reference)
 	}
-	return "the replies differ"
+	return compareServers(words, tested, reference)
 }
 
 func compareTimes(tested, reference int64) (problem string) {

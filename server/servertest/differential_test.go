@@ -30,6 +30,16 @@ func TestSameHyperLogLogsAsRedis(t *testing.T) {
 	compareFamily(t, servertest.NewHyperLogLogGenerator)
 }
 
+// TestSameServerAsRedis is the same for the commands about the connection and the server.
+func TestSameServerAsRedis(t *testing.T) {
+	if *seed == 0 {
+		*seed = rand.Uint64()
+	}
+	// What takes long depends on the machine.
+	prepare := []string{"CONFIG", "SET", "slowlog-log-slower-than", "-1"}
+	compare(t, config.Options{Memory: 64 << 20, Page: 4 << 20}, servertest.NewServerGenerator(*seed), "2", false, prepare)
+}
+
 func compareFamily(t *testing.T, newGenerator func(seed uint64) *servertest.Generator) {
 	t.Helper()
 	if *seed == 0 {
@@ -69,7 +79,7 @@ const (
 	ballastEvery      = 1000 // commands
 )
 
-func compare(t *testing.T, options config.Options, generator *servertest.Generator, protocol string, ballast bool) {
+func compare(t *testing.T, options config.Options, generator *servertest.Generator, protocol string, ballast bool, prepare ...[]string) {
 	t.Helper()
 	tested := servertest.StartServer(t, server.Options{Options: options})
 	c := &servertest.Comparison{
@@ -83,6 +93,7 @@ func compare(t *testing.T, options config.Options, generator *servertest.Generat
 			t.Fatalf("HELLO %s: %s, error %v", protocol, servertest.Notation(reply), err)
 		}
 	}
+	c.Both(t, prepare)
 	if !ballast {
 		c.Run(t, *commands)
 		return

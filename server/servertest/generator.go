@@ -12,12 +12,13 @@ import (
 type Generator struct {
 	random    *rand.Rand
 	templates []string
+	rare      []string                             // the rareTemplates, unless the family has its own
 	producers map[string]func(*Generator) []string // of the family, before those of all
 }
 
 // NewGenerator returns the generator of a seed.
 func NewGenerator(seed uint64) *Generator {
-	return &Generator{random: rand.New(rand.NewPCG(seed, 0x9E3779B97F4A7C15)), templates: templates}
+	return &Generator{random: rand.New(rand.NewPCG(seed, 0x9E3779B97F4A7C15)), templates: templates, rare: rareTemplates}
 }
 
 // templates are the commands. A word in capitals stands for itself, one in small letters for what
@@ -57,7 +58,7 @@ const ColdKeys = 300
 func (g *Generator) Next() []string {
 	template := pick(g, g.templates)
 	if g.random.IntN(rareEvery) == 0 {
-		template = pick(g, rareTemplates)
+		template = pick(g, g.rare)
 	}
 	var words []string
 	for _, word := range strings.Fields(template) {
