@@ -49,7 +49,7 @@ var infoSections = []infoSection{
 
 // info is INFO [section ...]. A section that does not exist is left out.
 func info(c *Context) {
-	var w infoWriter
+	w := infoWriter{context: c}
 	for _, section := range infoSections {
 		if !section.isAskedFor(c.Args[1:]) {
 			continue
@@ -80,7 +80,10 @@ func (s *infoSection) isAskedFor(arguments [][]byte) bool {
 }
 
 // infoWriter collects the lines of INFO.
-type infoWriter struct{ text strings.Builder }
+type infoWriter struct {
+	text    strings.Builder
+	context *Context // of who asks
+}
 
 // line adds one line: a field and its value.
 func (w *infoWriter) line(field string, value any) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/pyropedb/pyrope/server/pubsub"
+	"github.com/pyropedb/pyrope/tsavorite"
 )
 
 // infoStats writes the counters since the start or the last CONFIG RESETSTAT.
@@ -54,13 +55,52 @@ func infoCommandStats(s *State, w *infoWriter) {
 }
 
 // infoKeyspace writes the number of keys of every database that may have some: as the writes told,
-// which is exact until a write was blind or a key expired unseen. Keys with a deadline are not
-// counted apart.
+// which is exact until a write was blind or a key expired unseen.
 func infoKeyspace(s *State, w *infoWriter) {
 	now := time.Now().UnixMilli()
 	for i := range s.databases {
 		if count, _ := s.databases[i].Keyspace().Count(now); count > 0 {
-			w.line(fmt.Sprintf("db%d", i), fmt.Sprintf("keys=%d,expires=0,avg_ttl=0", count))
+			expires, averageTTL := w.context.expiring(s.databases[i].Keyspace(), count)
+			w.line(fmt.Sprintf("db%d", i), fmt.Sprintf("keys=%d,expires=%d,avg_ttl=%d", count, expires, averageTTL))
 		}
 	}
+}
+
+// expiringSample is how many records INFO looks at to tell how many keys of a database have a deadline. Where there
+// are no more it knows.
+const expiringSample = 5000
+
+// expiring tells how many of a keyspace's keys have a deadline, by the share of those that were written longest ago, and how
+// many milliseconds those have on average until it.
+func (c *Context) expiring(keyspace *Keyspace, count int64) (expires, averageTTL int64) {
+	if !keyspace.HasDeadlines() || c.State.Loading.Load() != 0 {
+		return 0, 0
+	}
+	sample := deadlineSample{now: c.Now()}
+	next, err := c.Session.Scan(keyspace.Namespace, 0, expiringSample, &sample)
+	if err != nil || sample.expiring == 0 {
+		return 0, 0
+	}
+	expires, averageTTL = sample.expiring, int64(sample.milliseconds/float64(sample.expiring))
+	if next != 0 {
+		expires = int64(float64(sample.expiring) / float64(sample.seen) * float64(count))
+	}
+	return expires, averageTTL
+}
+
+// deadlineSample is a Visitor that adds up the time that is left.
+type deadlineSample struct {
+	now            int64
+	seen, expiring int64
+	milliseconds   float64
+}
+
+// Visit looks at one record.
+func (d *deadlineSample) Visit(_ []byte, r tsavorite.Record) bool {
+	d.seen++
+	if r.Deadline != 0 {
+		d.expiring++
+		d.milliseconds += float64(r.Deadline - d.now)
+	}
+	return true
 }

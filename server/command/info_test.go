@@ -86,6 +86,28 @@ func TestInfoIsWellFormed(t *testing.T) {
 	}
 }
 
+// TestInfoTellsHowManyKeysExpire: exactly where they are few, by the share of a sample where they are many.
+func TestInfoTellsHowManyKeysExpire(t *testing.T) {
+	c := newTestContext(t, tsavorite.Options{})
+	check := func(keys, least, most int) {
+		t.Helper()
+		var got, expires, ttl int
+		if _, err := fmt.Sscanf(fields(t, c, "keyspace")["db0"], "keys=%d,expires=%d,avg_ttl=%d", &got, &expires, &ttl); err != nil {
+			t.Fatal(err)
+		}
+		if got != keys || expires < least || expires > most || ttl < 1_900_000 || ttl > 2_000_000 {
+			t.Errorf("%d keys, of which %d expire in %d ms; want %d, %d to %d and about 2000 s", got, expires, ttl, keys, least, most)
+		}
+	}
+	serve(t, c, &Client{}, requests("SET a 1", "SET b 2 EX 1000", "SET c 3 EX 3000", "SET d 4 EX 9", "PERSIST d"))
+	check(4, 2, 2)
+	for i := range 3 * expiringSample {
+		one(t, c, &Client{}, "SET", fmt.Sprint("n", i), "1")
+		one(t, c, &Client{}, "SET", fmt.Sprint("x", i), "1", "EX", "2000")
+	}
+	check(6*expiringSample+4, 2.9*expiringSample, 3.1*expiringSample)
+}
+
 func TestInfoFollowsWhatHappens(t *testing.T) {
 	c := newTestContext(t, tsavorite.Options{})
 	c.State.Server.Device = device.Info{Kind: "libaio", Reason: "asked for"}
