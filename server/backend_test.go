@@ -66,7 +66,7 @@ func TestTenThousandIdle(t *testing.T) {
 		idle(t, address)
 		return
 	}
-	limits := map[config.NetworkBackend]int{config.BackendEpoll: 3 << 10, config.BackendNet: 40 << 10}
+	limits := map[config.NetworkBackend]int{config.BackendEpoll: 3 << 10, config.BackendUring: 3 << 10, config.BackendNet: 40 << 10}
 	onBackends(t, func(t *testing.T, backend config.NetworkBackend) {
 		options := small()
 		options.NetworkBackend, options.MaxClients = backend, idleCount+10

@@ -1,11 +1,13 @@
 package server_test
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -145,11 +147,25 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
+// ringsProblem is why io_uring cannot serve connections here; nil if it can.
+var ringsProblem = sync.OnceValue(func() error {
+	options := small()
+	options.NetworkBackend = config.BackendUring
+	s, err := server.New(server.Options{Options: options})
+	if err == nil {
+		err = errors.Join(s.Start(), s.Close())
+	}
+	return err
+})
+
 // onBackends runs test once for each way to serve connections that the platform has.
 func onBackends(t *testing.T, test func(t *testing.T, backend config.NetworkBackend)) {
 	backends := []config.NetworkBackend{config.BackendNet}
 	if runtime.GOOS == "linux" {
 		backends = append(backends, config.BackendEpoll)
+		if ringsProblem() == nil {
+			backends = append(backends, config.BackendUring)
+		}
 	}
 	for _, backend := range backends {
 		t.Run(string(backend), func(t *testing.T) { test(t, backend) })

@@ -224,6 +224,7 @@ func (s *Server) Start() error {
 		UnixSocketMode:  options.UnixSocketPerm.FileMode(),
 		Loops:           options.NetworkThreads,
 		Goroutines:      options.NetworkBackend == config.BackendNet,
+		Rings:           options.NetworkBackend == config.BackendUring,
 		InputHardBytes:  int(options.QueryBufferLimit),
 		KeepAlive:       keepAliveOf(options),
 		CloseTimeout:    s.patience,

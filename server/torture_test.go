@@ -33,12 +33,18 @@ func besieged(t *testing.T) map[string]config.Options {
 	local.DeviceType, local.IndexMax, local.NetworkThreads = device.LocalMemory, 512, 1
 	file.DeviceType, file.LogDir, file.ScatterGather = device.RandomAccess, t.TempDir(), config.Off
 	goroutines.DeviceType, goroutines.NetworkBackend = device.LocalMemory, config.BackendNet
-	return map[string]config.Options{
+	list := map[string]config.Options{
 		"goroutines":  goroutines,
 		"memory":      small(),
 		"LocalMemory": local,
 		"file":        file,
 	}
+	if ringsProblem() == nil {
+		rings := local
+		rings.NetworkBackend = config.BackendUring
+		list["rings"] = rings
+	}
+	return list
 }
 
 // inSiege runs attack against a fresh server of each configuration, with a seed that is logged.

@@ -22,8 +22,11 @@ func infoServer(s *State, w *infoWriter) {
 	}
 	executable, _ := os.Executable()
 	multiplexing := "goroutines"
-	if server.Options.NetworkBackend == config.BackendEpoll {
+	switch server.Options.NetworkBackend {
+	case config.BackendEpoll:
 		multiplexing = "epoll"
+	case config.BackendUring:
+		multiplexing = "io_uring"
 	}
 	w.line("redis_version", CompatibleVersion)
 	w.line("pyrope_version", Version)

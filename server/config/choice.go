@@ -221,18 +221,13 @@ type NetworkBackend string
 // The backends that exist.
 const (
 	BackendEpoll NetworkBackend = "epoll" // by event loops; Linux alone has them
+	BackendUring NetworkBackend = "uring" // by event loops over io_uring
 	BackendNet   NetworkBackend = "net"   // by a goroutine a connection
 )
 
 // UnmarshalText reads a backend in any case.
 func (b *NetworkBackend) UnmarshalText(text []byte) error {
-	if err := choose(b, "network backend", text, BackendEpoll, BackendNet); err != nil {
-		if strings.EqualFold(string(text), "uring") {
-			return fmt.Errorf("%w: io_uring is not used for sockets, since a loop changes threads when a command waits, and a ring's receives do not", err)
-		}
-		return err
-	}
-	return nil
+	return choose(b, "network backend", text, BackendEpoll, BackendUring, BackendNet)
 }
 
 // defaultNetworkBackend is the best one that the platform has.

@@ -34,7 +34,7 @@ type Options struct {
 	// NetworkThreads is the number of event loops, 0 to 1024. 0 is as many as the load needs, up to one a processor.
 	NetworkThreads int `name:"network-threads" min:"0" max:"1024" group:"Network" help:"Event loops, up to 1024 (as many as the load needs, up to one a processor)."`
 	// NetworkBackend serves the connections without TLS. Empty is the best one that the platform has.
-	NetworkBackend NetworkBackend `name:"network-backend" group:"Network" help:"Connections by epoll loops or by a goroutine each: epoll or net (epoll on Linux)."`
+	NetworkBackend NetworkBackend `name:"network-backend" group:"Network" help:"Connections by event loops or by a goroutine each: epoll, uring or net (epoll on Linux)."`
 	// MaxClients is the number of connections served at a time, 1 to 1000000. 0 is 10000.
 	MaxClients int `name:"network-connection-limit" min:"1" max:"1000000" aliases:"maxclients" group:"Network" help:"Connections served at a time (10000)."`
 	// Password is what AUTH asks for. Empty asks for none.

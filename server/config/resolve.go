@@ -175,7 +175,7 @@ func (o Options) validate() error {
 // are: text that came through Set always is.
 func (o Options) validateChoices() error {
 	var errs []error
-	if best := defaultNetworkBackend(); o.NetworkBackend == BackendEpoll && best != BackendEpoll {
+	if best := defaultNetworkBackend(); o.NetworkBackend != "" && o.NetworkBackend != BackendNet && best == BackendNet {
 		errs = append(errs, fmt.Errorf("--network-backend %s needs Linux: %s is the one here", o.NetworkBackend, best))
 	}
 	for _, s := range settings {

@@ -135,8 +135,7 @@ func TestRefusals(t *testing.T) {
 	refused(config.Options{Port: -1}, "--port -1 is out of range: 0 to 65535")
 	refused(config.Options{Port: 65536}, "--port 65536 is out of range: 0 to 65535")
 	refused(config.Options{NetworkThreads: 1025}, "--network-threads 1025 is out of range: 0 to 1024")
-	refused(config.Options{NetworkBackend: "uring"}, "--network-backend: cannot read network backend \"uring\": it must be epoll or net: "+
-		"io_uring is not used for sockets, since a loop changes threads when a command waits, and a ring's receives do not")
+	refused(config.Options{NetworkBackend: "kqueue"}, "--network-backend: cannot read network backend \"kqueue\": it must be epoll, uring or net")
 	refused(config.Options{MutablePercent: 100}, "--mutable-percent 100 is out of range: 1 to 99")
 	refused(config.Options{MutablePercent: -5}, "--mutable-percent -5 is out of range: 1 to 99")
 	refused(config.Options{MaxDatabases: 257}, "--max-databases 257 is out of range: 1 to 256")

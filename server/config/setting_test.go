@@ -61,7 +61,7 @@ func TestSetAndGetUnderEveryName(t *testing.T) {
 func TestSetRefusesAndLeavesAsItWas(t *testing.T) {
 	for name, text := range map[string]string{
 		"notify-keyspace-events": "KEy", "latency-tracking-info-percentiles": "101", "enable-debug-command": "maybe",
-		"network-backend": "uring", "port": "a", "sg-get": "maybe", "device-type": "Azure", "logger-level": "loud", "unixsocketperm": "999",
+		"network-backend": "kqueue", "port": "a", "sg-get": "maybe", "device-type": "Azure", "logger-level": "loud", "unixsocketperm": "999",
 		"tcp-keepalive": "soon", "tls-auth-clients": "maybe", "logger-format": "XML", "client-output-buffer-limit": "normal",
 		"memory": "much", "maxmemory-policy": "volatile", "device-io-backend": "spdk", "nothing": "x",
 	} {

@@ -4,6 +4,7 @@ package network
 
 import (
 	"net"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -13,6 +14,8 @@ type loopListener struct {
 	descriptor int
 	path       string // of a unix socket
 	mark       int32
+	armed      bool        // of a loop with a ring: a poll is in it
+	paused     atomic.Bool // of a loop with a ring: it is not to be armed
 }
 
 // listen watches a duplicate of the listener's descriptor: closing the listener, which removes a
@@ -37,6 +40,9 @@ func (l *loop) listen(listener net.Listener, mark int) error {
 		accepting.path = address.Name
 	}
 	l.listeners = append(l.listeners, accepting)
+	if l.ring != nil {
+		return nil
+	}
 	return l.watch(syscall.EPOLL_CTL_ADD, accepting.descriptor, syscall.EPOLLIN, accepting.mark)
 }
 
@@ -62,6 +68,18 @@ func (l *loop) accept(r *runner, listener *loopListener) {
 
 // pause stops watching a listener for a while: what waits there would wake the loop at once.
 func (l *loop) pause(listener *loopListener) {
+	if l.ring != nil {
+		listener.paused.Store(true)
+		time.AfterFunc(acceptPause, func() {
+			listener.paused.Store(false)
+			l.server.mu.Lock()
+			defer l.server.mu.Unlock()
+			if !l.server.closing.Load() {
+				l.rouse()
+			}
+		})
+		return
+	}
 	if err := l.watch(syscall.EPOLL_CTL_MOD, listener.descriptor, 0, listener.mark); err != nil {
 		return // it is tried again at once, which is worse but right
 	}

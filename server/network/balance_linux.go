@@ -170,6 +170,13 @@ func (l *loop) carryOut(r *runner, g *gift) {
 		if g.half && i%2 == 0 {
 			continue
 		}
+		if l.ring != nil {
+			c.socket.heir = g.to
+			if c.socket.armed {
+				l.recall(c)
+			}
+			continue
+		}
 		l.detach(c)
 		c.socket.loop.Store(g.to)
 		l.connections.Add(-1)

@@ -39,13 +39,35 @@ func TestCrew(t *testing.T) {
 	}
 }
 
+// inLoops runs test with the options of each kind of loops.
+func inLoops(t *testing.T, test func(*testing.T, network.Options)) {
+	if runtime.GOMAXPROCS(0) < 2 {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	}
+	for name, options := range paths(t) {
+		if options.Goroutines {
+			continue
+		}
+		options.Addresses = []string{"127.0.0.1:0"}
+		t.Run(name, func(t *testing.T) { test(t, options) })
+	}
+}
+
 // TestConnectionsMove gives half of the connections to another loop and takes them back (N1).
 func TestConnectionsMove(t *testing.T) {
 	if runtime.GOMAXPROCS(0) < 2 {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
 	}
+	for name, rings := range map[string]bool{"epoll": false, "rings": true} {
+		t.Run(name, func(t *testing.T) {
+			connectionsMove(t, network.Options{Addresses: []string{"127.0.0.1:0"}, Rings: rings})
+		})
+	}
+}
+
+func connectionsMove(t *testing.T, options network.Options) {
 	h := newLines()
-	s, err := network.Listen(h, network.Options{Addresses: []string{"127.0.0.1:0"}})
+	s, err := network.Listen(h, options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,11 +106,12 @@ func TestConnectionsMove(t *testing.T) {
 // TestConnectionsMoveWhileTheyComeBack moves connections about while others are given back by those who served them
 // handed off: one that is on its way into a loop is not yet the loop's to give (N1).
 func TestConnectionsMoveWhileTheyComeBack(t *testing.T) {
-	if runtime.GOMAXPROCS(0) < 2 {
-		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
-	}
+	inLoops(t, connectionsMoveWhileTheyComeBack)
+}
+
+func connectionsMoveWhileTheyComeBack(t *testing.T, options network.Options) {
 	h := newLines()
-	s, err := network.Listen(h, network.Options{Addresses: []string{"127.0.0.1:0"}})
+	s, err := network.Listen(h, options)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -143,6 +143,7 @@ func (c *Conn) flush(r *runner) (alive bool) {
 	if c.Hold != 0 && !r.release(c) {
 		return false
 	}
+	c.settleSends()
 	if c.unsentBytes() > 0 {
 		n, err := c.send(c.Out[c.sent:])
 		c.sent += n

@@ -20,7 +20,7 @@
 //
 // On Linux plain TCP and unix sockets are served by a few such loops. Options.Loops says how many; if it
 // does not, one serves until it is short of processor time that others have to spare, and connections
-// move to the next (see crew). Everywhere else, with TLS, and
+// move to the next (see crew). They wait at epoll sets, or with Options.Rings at io_urings (see ringed). Everywhere else, with TLS, and
 // on Linux when Options.Goroutines is set, each connection has a goroutine of its own, which may
 // block as it likes: handOff does nothing there. Both paths drive the same Handler. A TLS connection is
 // opened (N8) before its handshake, so that peers in a handshake count among the clients.

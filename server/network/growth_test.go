@@ -38,9 +38,10 @@ func (p *parts) Serve(c *network.Conn, input []byte) int {
 // TestLongRequestOfSmallParts counts how often a request of 8 MiB is looked at: buffers that grow by what is
 // announced make it hundreds of thousands of times, and copy all of it each time.
 func TestLongRequestOfSmallParts(t *testing.T) {
-	for _, goroutines := range []bool{false, true} {
+	for name, options := range paths(t) {
 		p := &parts{size: 8 << 20}
-		s, err := network.Listen(p, network.Options{Addresses: []string{"127.0.0.1:0"}, Goroutines: goroutines})
+		options.Addresses = []string{"127.0.0.1:0"}
+		s, err := network.Listen(p, options)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,10 +55,10 @@ func TestLongRequestOfSmallParts(t *testing.T) {
 		}
 		var reply [4]byte
 		if _, err := io.ReadFull(conn, reply[:]); err != nil || string(reply[:]) != "done" {
-			t.Fatalf("goroutines %v: reply %q, error %v", goroutines, reply, err)
+			t.Fatalf("%s: reply %q, error %v", name, reply, err)
 		}
 		if calls := p.calls.Load(); calls > 10_000 {
-			t.Errorf("goroutines %v: served %d times", goroutines, calls)
+			t.Errorf("%s: served %d times", name, calls)
 		}
 		_ = conn.Close()
 		if err := s.Close(); err != nil {

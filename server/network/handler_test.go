@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -201,7 +202,7 @@ type mode struct {
 
 func modes(t *testing.T) []mode {
 	t.Helper()
-	return []mode{
+	list := []mode{
 		{name: "loop", options: network.Options{Loops: 1}},
 		{name: "loops", options: network.Options{Loops: 3, ReadBufferBytes: 4096}},
 		{name: "shifting", shift: network.LoopsSupported},
@@ -210,6 +211,37 @@ func modes(t *testing.T) []mode {
 		{name: "goroutines-unix", options: network.Options{Goroutines: true, ReadBufferBytes: 4096}, unix: true},
 		{name: "tls", options: network.Options{}, secure: true},
 	}
+	if rings(t) {
+		list = append(list, mode{name: "ring", options: network.Options{Loops: 1, Rings: true}})
+		if !testing.Short() {
+			list = append(list, mode{name: "rings", options: network.Options{Loops: 3, Rings: true}},
+				mode{name: "rings-shifting", options: network.Options{Rings: true, ReadBufferBytes: 4096}, shift: true},
+				mode{name: "rings-unix", options: network.Options{Loops: 2, Rings: true}, unix: true})
+		}
+	}
+	return list
+}
+
+// ringsProblem is why there are no loops over io_uring here; nil if there are.
+var ringsProblem = sync.OnceValue(func() error {
+	if !network.LoopsSupported {
+		return errors.New("no event loops")
+	}
+	s, err := network.Listen(newLines(), network.Options{Rings: true, Loops: 1})
+	if err != nil {
+		return err
+	}
+	return s.Close()
+})
+
+// rings tells whether there are loops over io_uring.
+func rings(t *testing.T) bool {
+	t.Helper()
+	err := ringsProblem()
+	if err != nil {
+		t.Logf("no rings here: %v", err)
+	}
+	return err == nil
 }
 
 // inModes runs test once a mode and checks for each that everything ends: workers, connections,

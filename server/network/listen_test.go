@@ -34,7 +34,8 @@ func TestSeveralAddresses(t *testing.T) {
 		_ = probe.Close()
 		options.Addresses = append(options.Addresses, "[::1]:0")
 	}
-	for _, options.Goroutines = range []bool{false, true} {
+	for _, path := range paths(t) {
+		options.Rings, options.Goroutines = path.Rings, path.Goroutines
 		s := listen(t, options)
 		if len(s.Addresses()) != len(options.Addresses)+1 {
 			t.Fatalf("listens on %v", s.Addresses())
@@ -129,11 +130,22 @@ func TestNoAddress(t *testing.T) {
 	}
 }
 
+// paths are options for each way to serve, by name.
+func paths(t *testing.T) map[string]network.Options {
+	t.Helper()
+	list := map[string]network.Options{"loops": {}, "goroutines": {Goroutines: true}}
+	if rings(t) {
+		list["rings"] = network.Options{Rings: true}
+	}
+	return list
+}
+
 // TestRequestsDoNotAllocate bounds what a round trip allocates, on both paths, client included.
 func TestRequestsDoNotAllocate(t *testing.T) {
-	for _, goroutines := range []bool{false, true} {
+	for name, options := range paths(t) {
 		h := &pong{}
-		s, err := network.Listen(h, network.Options{Addresses: []string{"127.0.0.1:0"}, Loops: 1, Goroutines: goroutines})
+		options.Addresses, options.Loops = []string{"127.0.0.1:0"}, 1
+		s, err := network.Listen(h, options)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,7 +164,7 @@ func TestRequestsDoNotAllocate(t *testing.T) {
 		}
 		trip()
 		if n := testing.AllocsPerRun(500, trip); n > 0 {
-			t.Errorf("goroutines %v: %v allocations a request", goroutines, n)
+			t.Errorf("%s: %v allocations a request", name, n)
 		}
 		_ = conn.Close()
 		if err := s.Close(); err != nil {
@@ -164,8 +176,18 @@ func TestRequestsDoNotAllocate(t *testing.T) {
 // TestIdleConnectionsHoldNothing bounds the heap of connections that have been served (N6). The
 // clients' ends are on the same heap and included.
 func TestIdleConnectionsHoldNothing(t *testing.T) {
+	for name, options := range paths(t) {
+		if options.Goroutines {
+			continue
+		}
+		options.Addresses = []string{"127.0.0.1:0"}
+		t.Run(name, func(t *testing.T) { idleConnectionsHoldNothing(t, options) })
+	}
+}
+
+func idleConnectionsHoldNothing(t *testing.T, options network.Options) {
 	const count, boundBytes = 1000, 3 << 10
-	s := listen(t, network.Options{Addresses: []string{"127.0.0.1:0"}})
+	s := listen(t, options)
 	clients := make([]net.Conn, count)
 	before := heapBytes()
 	for i := range clients {

@@ -19,8 +19,9 @@ const loopsSupported = true
 // Watching is level triggered: an event that is not acted upon comes again, to whoever waits next.
 type loop struct {
 	server      *Server
-	epoll       int // descriptor of the epoll set
-	wake        int // descriptor of the eventfd that ends a wait
+	epoll       int     // descriptor of the epoll set; -1 if there is a ring
+	ring        *ringed // instead of an epoll set, or nil
+	wake        int     // descriptor of the eventfd that ends a wait
 	listeners   []*loopListener
 	connections atomic.Int32 // attached or detached; what new connections are spread by
 	started     bool         // guarded by the server's mu
@@ -83,6 +84,9 @@ func (s *Server) startLoops() error {
 func (s *Server) startLoopLocked(l *loop) {
 	if !l.started {
 		l.started = true
+		if l.ring != nil {
+			l.ring.start(l.server)
+		}
 		l.openParker()
 		s.goroutines.Add(1)
 		go l.run(nil)
@@ -90,15 +94,24 @@ func (s *Server) startLoopLocked(l *loop) {
 }
 
 func newLoop(s *Server) (*loop, error) {
-	epoll, err := syscall.EpollCreate1(syscall.EPOLL_CLOEXEC)
-	if err != nil {
-		return nil, err
-	}
 	wake, _, errno := syscall.Syscall(syscall.SYS_EVENTFD2, 0, syscall.O_CLOEXEC|syscall.O_NONBLOCK, 0)
 	if errno != 0 {
-		return nil, errors.Join(errno, syscall.Close(epoll))
+		return nil, errno
 	}
-	l := &loop{server: s, epoll: epoll, wake: int(wake)}
+	l := &loop{server: s, epoll: -1, wake: int(wake)}
+	var err error
+	if s.options.Rings {
+		l.ring, err = newRinged()
+	} else {
+		l.epoll, err = syscall.EpollCreate1(syscall.EPOLL_CLOEXEC)
+	}
+	if err != nil {
+		return nil, errors.Join(err, l.close())
+	}
+	if l.ring != nil {
+		l.pollFor(l.wake, ringMark(markedWake, 0))
+		return l, nil
+	}
 	if err := l.watch(syscall.EPOLL_CTL_ADD, l.wake, syscall.EPOLLIN, markWake); err != nil {
 		return nil, errors.Join(err, l.close())
 	}
@@ -136,7 +149,13 @@ func (l *loop) close() error {
 	if l.parking.parker != nil {
 		l.parking.parker.Close()
 	}
-	problems := []error{syscall.Close(l.wake), syscall.Close(l.epoll)}
+	problems := []error{syscall.Close(l.wake)}
+	if l.epoll >= 0 {
+		problems = append(problems, syscall.Close(l.epoll))
+	}
+	if l.ring != nil {
+		problems = append(problems, l.ring.Close())
+	}
 	for _, listener := range l.listeners {
 		problems = append(problems, syscall.Close(listener.descriptor))
 	}
@@ -165,20 +184,29 @@ func (l *loop) run(r *runner) {
 		if l.gift.Load() != nil {
 			l.carryOut(r, l.gift.Swap(nil))
 		}
-		count = l.wait(&events, count > 1)
-		now := time.Now()
-		for i := range count {
-			if l.event(r, &events[i], now); r.loop == nil {
-				l.server.putRunner(r)
-				return
-			}
+		if l.ring != nil {
+			count = l.ringTurn(r, count > 1)
+		} else {
+			count = l.turn(r, &events, count > 1)
 		}
-		l.endTurn(r)
+		if r.loop == l {
+			l.endTurn(r)
+		}
 	}
 	if r.loop == l {
 		l.finish(r)
 	}
 	l.server.putRunner(r)
+}
+
+// turn waits for events and acts upon them, and returns how many there were.
+func (l *loop) turn(r *runner, events *[maxEvents]syscall.EpollEvent, busy bool) (count int) {
+	count = l.wait(events, busy)
+	now := time.Now()
+	for i := 0; i < count && r.loop == l; i++ {
+		l.event(r, &events[i], now)
+	}
+	return count
 }
 
 // wait returns what is ready, and waits if nothing is. A busy loop, one that found several
@@ -256,6 +284,7 @@ func (l *loop) receive(r *runner, c *Conn, now time.Time) {
 	n, errno := c.socket.read(buffer[filled:])
 	switch {
 	case errno == syscall.EAGAIN || errno == syscall.EINTR:
+		l.settle(r, c, true)
 		return
 	case errno != 0:
 		l.drop(c)
@@ -300,6 +329,10 @@ func (l *loop) conclude(r *runner, c *Conn, alive bool) {
 
 // sendDeferred sends the replies that waited for the others of their turn.
 func (l *loop) sendDeferred(r *runner) {
+	if l.ring != nil {
+		l.stageSends(r)
+		return
+	}
 	for i, c := range r.deferred {
 		r.deferred[i] = nil
 		l.settle(r, c, c.flush(r))
@@ -319,6 +352,8 @@ func (l *loop) settle(r *runner, c *Conn, alive bool) {
 		l.drop(c)
 	case r.loop == nil:
 		l.attach(r, c)
+	case l.ring != nil:
+		l.arm(r, c)
 	case l.interest(c) != c.socket.interest:
 		c.socket.interest = l.interest(c)
 		if err := l.watch(syscall.EPOLL_CTL_MOD, c.socket.descriptor, c.socket.interest, connMark(c)); err != nil {
@@ -349,6 +384,14 @@ func (l *loop) attach(r *runner, c *Conn) {
 	if !l.server.closing.Load() {
 		c.detached.Store(false)
 		// From here on the connection belongs to the loop, unless it cannot be watched.
+		if l.ring != nil {
+			l.arrive(r, c)
+			l.server.mu.Unlock()
+			if c.pushedBytes.Load() > 0 {
+				l.requestPush(c)
+			}
+			return
+		}
 		if err := l.watch(syscall.EPOLL_CTL_ADD, c.socket.descriptor, events, mark); err == nil {
 			l.server.mu.Unlock()
 			if c.pushedBytes.Load() > 0 {
@@ -362,8 +405,14 @@ func (l *loop) attach(r *runner, c *Conn) {
 	l.finishConn(r, c, l.server.grace())
 }
 
-// drop closes a connection.
+// drop closes a connection, or if it is armed has it closed once it is not.
 func (l *loop) drop(c *Conn) {
+	if c.socket.armed {
+		c.killed.Store(true)
+		l.recall(c)
+		return
+	}
+	c.settleSends()
 	l.server.table.store(c.socket.descriptor, nil)
 	l.connections.Add(-1)
 	l.server.closeConn(c)
@@ -376,12 +425,18 @@ func (r *runner) handOff() {
 		return
 	}
 	l.sendDeferred(r) // theirs need not wait
+	if l.ring != nil {
+		r.leaveRing(l)
+	}
 	runtime.UnlockOSThread()
 	r.loop, c.parker = nil, nil
 	r.leaveBuffer(l)
 	l.detach(c)
 	l.server.goroutines.Add(1)
 	go l.run(nil)
+	if l.ring != nil {
+		runtime.Gosched() // to let it have this thread, on which the ring's receives are done
+	}
 }
 
 // takeBuffer gives a runner that begins to drive a loop something to read into.
@@ -405,6 +460,9 @@ func (r *runner) leaveBuffer(l *loop) {
 // detach takes a connection out of the hands of the loop (N4): attach gives it back, to this or another one.
 func (l *loop) detach(c *Conn) {
 	c.detached.Store(true)
+	if l.ring != nil {
+		return // it is not armed
+	}
 	if err := l.watch(syscall.EPOLL_CTL_DEL, c.socket.descriptor, 0, 0); err != nil {
 		panic("BUG: a connection was not watched by its loop: " + err.Error())
 	}
@@ -428,6 +486,9 @@ func (l *loop) finish(r *runner) {
 	runtime.UnlockOSThread()
 	r.loop = nil // Serve may wait as it likes now
 	l.finishParked(r)
+	if l.ring != nil {
+		l.quiesce(r)
+	}
 	deadline := l.server.grace()
 	// Whoever attaches a connection has seen closing, or was done before this.
 	for _, c := range l.owned() {

@@ -36,6 +36,8 @@ func (r *runner) handOff() {}
 
 func (c *Conn) send(data []byte) (int, error) { return c.sendStream(data) }
 
+func (c *Conn) settleSends() {}
+
 func (c *Conn) interrupt() { c.cutStream() }
 
 // wakeOwner makes the owner look into the mailbox. Any goroutine.

@@ -40,6 +40,8 @@ type Options struct {
 	Loops int
 	// Goroutines gives each connection a goroutine of its own even where there are event loops.
 	Goroutines bool
+	// Rings has the event loops use io_uring instead of epoll. Listen fails where that is not to be had.
+	Rings bool
 	// ReadBufferBytes is how much of what a socket has delivered is read and served as one batch.
 	// 0: 128 KiB. At least 4 KiB.
 	ReadBufferBytes int

@@ -19,6 +19,11 @@ func (l *loop) openParker() {
 	if p == nil {
 		return
 	}
+	if l.ring != nil {
+		l.parking.parker = p
+		l.pollFor(p.EventFD(), ringMark(markedParker, 0))
+		return
+	}
 	if err := l.watch(syscall.EPOLL_CTL_ADD, p.EventFD(), syscall.EPOLLIN|edgeTriggered, markParker); err != nil {
 		p.Close()
 		return
@@ -56,6 +61,9 @@ func (l *loop) submitParked() {
 // endTurn sends what the turn leaves to be sent, and answers parked connections. Those come last: what one of
 // them has to send is sent by then, and no event of this turn meets it again.
 func (l *loop) endTurn(r *runner) {
+	if l.ring != nil {
+		l.armArrivals(r)
+	}
 	l.submitParked()
 	l.sendDeferred(r)
 	l.sendPushed(r)

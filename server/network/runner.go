@@ -14,6 +14,9 @@ type runner struct {
 	out    []byte    // where replies go: its free end is lent to the connection being served
 	spare  []byte    // an input buffer given back by a connection; empty
 
+	lent    uint16 // the buffer of the loop's ring in which the input being served lies
+	borrows bool   // there is one
+
 	loop *loop // the loop this runner drives; nil once handed off
 	conn *Conn // the connection being served by the loop
 

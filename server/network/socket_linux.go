@@ -15,7 +15,13 @@ import (
 type socket struct {
 	descriptor int
 	loop       atomic.Pointer[loop] // stored by the owner, while detached
-	interest   uint32               // the events the epoll set watches for
+	interest   uint32               // the events the epoll set watches for, or the ring
+
+	// Of a loop with a ring; the owner's.
+	armed    bool  // an operation for interest is in the ring
+	recalled bool  // and is being cancelled
+	sending  bool  // a send is staged
+	heir     *loop // the connection goes there once it is neither armed nor served
 }
 
 // read fills buffer from a non-blocking socket, without telling Go's scheduler: the call returns at
