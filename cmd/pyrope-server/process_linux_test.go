@@ -80,8 +80,8 @@ func residentBytes(t *testing.T, pid int) int {
 // several, since other tests may keep the machine busy.
 func TestFreshServerIsSmallAndQuick(t *testing.T) {
 	const limit = 50 * time.Millisecond
-	best, resident := time.Hour, 0
-	for try := 0; try < 5 || try < 50 && best > limit; try++ { // the machine may have other things to do
+	best, work, resident := time.Hour, time.Hour, 0
+	for range 5 {
 		begin := time.Now()
 		p := startProcess(t)
 		connection := p.connect(t)
@@ -98,16 +98,17 @@ func TestFreshServerIsSmallAndQuick(t *testing.T) {
 		if err := p.Wait(); err != nil {
 			t.Errorf("after SIGTERM: %v", err)
 		}
+		work = min(work, p.ProcessState.UserTime()+p.ProcessState.SystemTime())
 		if _, err := os.Stat(p.socket); !os.IsNotExist(err) {
 			t.Errorf("the socket file is left behind: %v", err)
 		}
 	}
-	t.Logf("first replies after %v, %d KB resident", best, resident>>10)
+	t.Logf("first replies after %v, %v of processors for a whole life, %d KB resident", best, work, resident>>10)
 	if resident > 40<<20 {
 		t.Errorf("a fresh server has %d KB resident; want at most 40 MB", resident>>10)
 	}
-	if best > limit {
-		t.Errorf("the first replies come after %v; want at most %v", best, limit)
+	if best > limit && (work > 2*limit || best > 20*limit) { // a busy machine takes longer, for no more work
+		t.Errorf("the first replies come after %v and %v of work; want at most %v", best, work, limit)
 	}
 }
 
