@@ -9,6 +9,14 @@ import (
 // SetPatience replaces ShutdownTimeout; it comes before Start.
 func (s *Server) SetPatience(patience time.Duration) { s.patience = patience }
 
+// DropStalled has a governor look at the connections at several moments.
+func (s *Server) DropStalled(moments ...time.Time) {
+	var g governor
+	for _, moment := range moments {
+		s.dropStalled(&g, moment)
+	}
+}
+
 // WrapDevice has the store use what wrap makes of the device.
 func (o *Options) WrapDevice(wrap func(device.Device) device.Device) { o.hooks.wrapDevice = wrap }
 

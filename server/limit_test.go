@@ -61,6 +61,39 @@ func TestIdleTimeout(t *testing.T) {
 	check(t, embedded, "PING", "+PONG")
 }
 
+// TestStalledPeersMakeRoom: while connections hold more than their part of memory, one whose peer does not send the rest of its request
+// goes. One that a command keeps waiting does not, whatever it holds.
+func TestStalledPeersMakeRoom(t *testing.T) {
+	s := start(t, small())
+	const held = 3 << 20
+	begin := fmt.Sprintf("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$%d\r\n%s", 2*held, strings.Repeat("x", held))
+	stalled, paused := raw(t, s.Addr().String()), raw(t, s.Addr().String())
+	for _, conn := range []net.Conn{stalled, paused} {
+		if _, err := io.WriteString(conn, begin); err != nil {
+			t.Fatal(err)
+		}
+	}
+	admin := dial(t, s)
+	eventually(t, "the server holds both requests", func() bool {
+		reply, err := admin.Do("CLIENT", "LIST")
+		return err == nil && strings.Count(string(reply.Text), fmt.Sprintf(" qbuf=%d ", len(begin))) == 2
+	})
+	check(t, admin, "CLIENT PAUSE 60000 WRITE", "+OK")
+	if _, err := io.WriteString(paused, strings.Repeat("x", held)+"\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	for later := time.Duration(0); later < 100*time.Second; later += 20 * time.Second {
+		s.DropStalled(now.Add(later), now.Add(later+15*time.Second))
+	}
+	ends(t, stalled)
+	check(t, admin, "CLIENT UNPAUSE", "+OK")
+	reply := make([]byte, 5)
+	if _, err := io.ReadFull(paused, reply); err != nil || string(reply) != "+OK\r\n" {
+		t.Errorf("one that was kept waiting gets %q, %v", reply, err)
+	}
+}
+
 // TestOutputLimits has peers that read nothing, with both kinds of limit, with and without TLS.
 func TestOutputLimits(t *testing.T) {
 	for _, limits := range []string{"normal 256kb 0 0", "normal 0 256kb 1"} {

@@ -126,7 +126,8 @@ func (s *Server) dropStalled(g *governor, now time.Time) {
 			known = stall{bytes, now}
 		}
 		seen[client] = known
-		if now.Sub(known.since) >= stallPatience && now.Sub(client.Transport.LastInteraction()) >= stallPatience {
+		isStalled := now.Sub(known.since) >= stallPatience && now.Sub(client.Transport.LastInteraction()) >= stallPatience
+		if isStalled && (client.Transport.OutputBytes() > 0 || !client.Transport.PeerWaits()) { // else it is the server that is slow
 			idle = append(idle, client)
 		}
 	})

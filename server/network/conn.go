@@ -101,6 +101,14 @@ func (c *Conn) InputCapacity() int { return int(c.inputCapacity.Load()) }
 // OutputBytes is the length of the output the peer has not taken yet. Any goroutine.
 func (c *Conn) OutputBytes() int { return int(c.outputBytes.Load() + c.pushedBytes.Load()) }
 
+// PeerWaits tells whether the peer has done its part as far as can be seen: bytes of it wait in the kernel, or its request is
+// served away from the loop. Any goroutine.
+func (c *Conn) PeerWaits() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.closed && c.server != nil && (c.detached.Load() || c.hasUnread())
+}
+
 // OutputFull tells Serve to stop between two requests, so that what it has appended can be sent.
 func (c *Conn) OutputFull() bool { return len(c.Out) >= c.fullAt }
 

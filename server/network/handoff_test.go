@@ -50,6 +50,30 @@ func (c *client) expect0(t *testing.T) {
 	}
 }
 
+// TestPeerWaits: a peer waits while its request is served elsewhere or bytes of it are not read, and not once the server has read
+// what there is of a request.
+func TestPeerWaits(t *testing.T) {
+	inModes(t, nil, func(t *testing.T, h *lines, s *network.Server) {
+		c := dial(t, s)
+		c.send("echo before\necho incom")
+		c.expect("before")
+		conn := h.only(t)
+		eventually(t, "the rest of a request is up to the peer", func() bool { return !conn.PeerWaits() })
+		c.send("plete\nwait for it\n")
+		eventually(t, "the wait", func() bool { return h.waiting.Load() == 1 })
+		c.send("echo after\n")
+		eventually(t, "the peer waits", conn.PeerWaits)
+		close(h.gate)
+		for _, want := range []string{"incomplete", "for it", "after"} {
+			c.expect(want)
+		}
+		eventually(t, "nobody waits", func() bool { return !conn.PeerWaits() })
+		conn.Kill()
+		c.expectEnd()
+		eventually(t, "nor does one that is gone", func() bool { return !conn.PeerWaits() })
+	})
+}
+
 // TestManyHandOffs blocks half of the connections of a loop at once, twice, and sees the workers
 // of the first round used again in the second.
 func TestManyHandOffs(t *testing.T) {

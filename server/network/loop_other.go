@@ -40,6 +40,9 @@ func (c *Conn) settleSends() {}
 
 func (c *Conn) interrupt() { c.cutStream() }
 
+// hasUnread does not know.
+func (c *Conn) hasUnread() bool { return false }
+
 // wakeOwner makes the owner look into the mailbox. Any goroutine.
 func (c *Conn) wakeOwner() { _ = c.stream.SetReadDeadline(time.Now()) }
 

@@ -3,12 +3,15 @@ package network
 // System calls on sockets, for loops and, behind a net.Conn, for streams.
 
 import (
+	"crypto/tls"
 	"net"
 	"net/netip"
 	"sync/atomic"
 	"syscall"
 	"time"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // socket is a connection's descriptor in its loop's epoll set.
@@ -58,6 +61,28 @@ func (c *Conn) interrupt() {
 		return
 	}
 	_ = syscall.Shutdown(c.socket.descriptor, syscall.SHUT_RDWR) // fails only when the peer was faster
+}
+
+// hasUnread tells whether bytes of the peer wait in the kernel; called with mu held.
+func (c *Conn) hasUnread() (has bool) {
+	look := func(descriptor uintptr) {
+		n, err := unix.IoctlGetInt(int(descriptor), unix.TIOCINQ)
+		has = err == nil && n > 0
+	}
+	stream := c.stream
+	if stream == nil {
+		look(uintptr(c.socket.descriptor))
+		return has
+	}
+	if secure, ok := stream.(*tls.Conn); ok {
+		stream = secure.NetConn()
+	}
+	if system, ok := stream.(syscall.Conn); ok {
+		if raw, err := system.SyscallConn(); err == nil {
+			_ = raw.Control(look) // fails on a closed connection, which has none
+		}
+	}
+	return has
 }
 
 // closeSocket closes the descriptor; called with mu held.
