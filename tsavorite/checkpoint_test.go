@@ -201,7 +201,11 @@ func TestCheckpointCutIsExact(t *testing.T) {
 			}
 			ended.Store(true)
 			writers.Wait()
-			want := allOf(t, store)
+			evicts := settings.options.EvictOldest || settings.options.EvictExpiring
+			var want contents
+			if !evicts { // else the next key may be about to go
+				want = allOf(t, store)
+			}
 			closeStore(t, store)
 			l.settings.options.Journal = nil
 			recovered, info := l.recover(t)
@@ -223,7 +227,7 @@ func TestCheckpointCutIsExact(t *testing.T) {
 			replay(t, other, before, 0)
 			r.Enter()
 			saved := allOf(t, recovered)
-			if settings.options.EvictOldest || settings.options.EvictExpiring {
+			if evicts {
 				for k, v := range contentsOf(t, r, 0) {
 					mayGo := settings.options.EvictOldest || !strings.Contains(v, "Deadline:0")
 					if saved[k] != v && (saved[k] != "" || !mayGo) {

@@ -34,7 +34,7 @@ func TestInfo(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = d.Close() }()
-	want := device.Info{Kind: "file", Reason: "asked for", SectorSizeBytes: 1, SegmentSizeBytes: 1 << 30, InFlightLimit: 3, RingCount: 3}
+	want := device.Info{Kind: "file", Reason: "asked for", SectorSizeBytes: 1, SegmentSizeBytes: 1 << 30, FileName: "hlog", InFlightLimit: 3, RingCount: 3}
 	if got := d.Info(); got != want {
 		t.Errorf("Info is %+v, want %+v", got, want)
 	}

@@ -1,6 +1,9 @@
 package command
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // commandGetKeys is COMMAND GETKEYS name [argument ...].
 func commandGetKeys(c *Context) {
@@ -87,17 +90,9 @@ func (d *Command) flagsIn(call [][]byte, spec KeySpec) string {
 	return flags
 }
 
-// asksForOld tells whether the options of a SET have GET among them.
+// asksForOld tells whether the options of a SET have GET among them. Like Redis it does not ask whether the word is another's value.
 func asksForOld(options [][]byte) bool {
-	for i := 0; i < len(options); i++ {
-		if equalFold(options[i], "get") {
-			return true
-		}
-		if expiryOption(options[i]) != noExpiry {
-			i++
-		}
-	}
-	return false
+	return slices.ContainsFunc(options, func(word []byte) bool { return equalFold(word, "get") })
 }
 
 // onlyGets tells whether the operations of a BITFIELD change nothing.
