@@ -160,7 +160,8 @@ const minPause = 100 * time.Millisecond
 
 // runCompactor keeps a store going: when memory, or the device's share, has run full it moves the live records
 // of the oldest page to the tail, so that the dead ones' bytes can be used again. With EvictExpiring it drops those that have
-// a deadline, unless enough is dead. When a whole round gains no page, the store is full. With a device it also sees to it that not too much of the log is dead.
+// a deadline, unless enough is dead. When a whole round gains no page, the store is full. With a device it also sees to it
+// that not too much of the log is dead.
 func (s *Store) runCompactor() {
 	session := s.makeSession()
 	session.hasty = true
@@ -287,6 +288,9 @@ func (s *Session) compactLatched(bytes uint64) bool {
 			return false
 		}
 		s.log.AwaitRecycled(until)
+	}
+	if s.store.compactsMemory() { // what others have compacted counts once the pager has freed it
+		s.log.AwaitRecycled(s.log.PageEnd(s.log.Begin()) - record.Address(s.store.options.PageBytes))
 	}
 	return !s.log.LacksRoom(bytes)
 }

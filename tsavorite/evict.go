@@ -5,7 +5,7 @@ import (
 )
 
 // Records go to make room in two ways, in a store without a device. With EvictOldest the pager drops whole pages, which costs
-// next to nothing. With EvictExpiring compaction, which looks at each record of the oldest page anyway, leaves those behind that have
+// next to nothing unless somebody listens (OnEvict). With EvictExpiring compaction, which looks at each record of the oldest page anyway, leaves those behind that have
 // a deadline, and moves the others to the tail.
 
 // SetEvictExpiring changes EvictExpiring of the options while the store serves.

@@ -30,6 +30,7 @@ type scan struct {
 	walking   bool            // only the borders of records are wanted
 	until     record.Address  // records that start there or above are not looked at
 	bound     record.Address  // see Scan
+	sampling  bool            // records of other namespaces count as looked at
 	overtaken bool            // compaction has passed the scan, and the bound was raised
 	beyond    bool            // of the candidate that is being visited
 
@@ -78,6 +79,29 @@ func (s *Session) Scan(namespace uint32, cursor uint64, limit int, v Visitor) (u
 			return s.closeCursor(at)
 		}
 	}
+}
+
+// Sample calls v for live records of a namespace among those that lie longest in memory, and looks at no more than limit of all
+// namespaces. whole tells that it has seen everything.
+func (s *Session) Sample(namespace uint32, limit int, v Visitor) (whole bool, err error) {
+	c := &s.scan
+	c.namespace, c.dead, c.looked, c.bound = namespace, nil, 0, s.log.Tail()
+	c.sampling = true
+	defer func() { c.sampling = false }()
+	begin := s.log.Begin()
+	at := max(begin, s.log.Head())
+	whole = at == begin
+	at, settled := s.settle(at)
+	c.until = settled
+	for at < settled && c.looked < limit {
+		if at, err = s.gather(at, limit); err != nil {
+			return false, err
+		}
+		if _, more, err := s.visit(v); err != nil || !more {
+			return false, err
+		}
+	}
+	return whole && at >= settled, nil
 }
 
 // skipDropped returns at, or begin if that has passed it. What was skipped is dead, except where live records
@@ -162,6 +186,8 @@ func (s *Session) gatherFromMemory(at record.Address, limit int) (record.Address
 			if s.departs != departs {
 				return next, nil // the page may have left memory
 			}
+		} else if c.sampling {
+			c.looked++
 		}
 		at = next
 	}
@@ -280,6 +306,8 @@ func (s *Session) considerWindow(b []byte, at record.Address, limit int) (end re
 			if !r.IsTombstone() && !s.consider(r, at, next, false) {
 				return at, 0, errBusy // a latch stays busy, and compaction must not take the record for dead
 			}
+		} else if c.sampling {
+			c.looked++
 		}
 		at, b = next, b[size:]
 		if rest == size {

@@ -48,7 +48,7 @@ type Session struct {
 	together      []*operation // scratch of LatchRead
 	togetherFound []found
 	reserved      []reserved // room that ReserveRoom has set aside, while the session stays in its epoch
-	roomSizes     []int      // scratch of reserveAll
+	roomNeeds     []roomNeed // scratch of reserveAll
 
 	pending pendingReads
 	batch   batch

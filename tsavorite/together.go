@@ -135,8 +135,8 @@ type Intent struct {
 }
 
 // ReserveRoom sets room aside for Upserts and Deletes of latched keys, so that either all of them find it or none is made: Found, or
-// OutOfMemory, TooLarge or StatusError. It belongs to the present latches; what was not needed is given back by Unlatch. In a store with a device, or that drops its
-// oldest records, room comes by waiting: there it only makes sure that the journal and the device's bound refuse nothing now.
+// OutOfMemory, TooLarge or StatusError. It belongs to the present latches; what was not needed is given back by Unlatch. In a store with a
+// device, or that drops its oldest records, room comes by waiting: there it only makes sure that the journal and the device's bound refuse nothing now.
 func (s *Session) ReserveRoom(intents []Intent) Status {
 	if status := s.checkJournal(intents); status != Found {
 		return status
@@ -168,7 +168,7 @@ func (s *Session) checkJournal(intents []Intent) Status {
 	for i := range intents {
 		bytes += len(intents[i].Key.Bytes) + intents[i].Length
 	}
-	for bytes = min(bytes, journalCheckBytes); !s.tryReserve(bytes); {
+	for bytes = min(bytes, journalCheckBytes); !s.journal.Reserve(bytes); {
 		if status := s.awaitJournal(bytes); status != Found {
 			return status
 		}
@@ -209,10 +209,16 @@ type reserved struct {
 	size int
 }
 
+// roomNeed is the record that one of several writes needs.
+type roomNeed struct {
+	size    int
+	removal bool
+}
+
 // reserveAll takes room for the records that the writes need. lacks is how much is missing if there is not enough: what was taken is
 // to be given back then.
 func (s *Session) reserveAll(intents []Intent) (lacks uint64, status Status) {
-	var sizes, end = s.roomSizes[:0], uint64(s.log.Tail())
+	var needs, end = s.roomNeeds[:0], uint64(s.log.Tail())
 	page := uint64(s.log.PageBytes())
 	for i := range intents {
 		size, needed, status := s.roomFor(&intents[i])
@@ -222,22 +228,28 @@ func (s *Session) reserveAll(intents []Intent) (lacks uint64, status Status) {
 		if !needed {
 			continue
 		}
-		sizes = append(sizes, size)
+		needs = append(needs, roomNeed{size, intents[i].Removal})
+		if intents[i].Removal {
+			continue // it may exceed the budget
+		}
 		if rest := page - end%page; rest < uint64(size) {
 			end += rest
 		}
 		end += uint64(size)
 	}
-	s.roomSizes = sizes
-	if tail := uint64(s.log.Tail()); len(sizes) > 0 && end > s.log.Limit() {
+	s.roomNeeds = needs
+	if tail := uint64(s.log.Tail()); end > tail && end > s.log.Limit() {
 		return end - tail, Found
 	}
-	for _, size := range sizes {
-		at := s.log.Allocate(size)
+	for _, need := range needs {
+		at := s.log.Allocate(need.size)
+		if at == 0 && need.removal {
+			at = s.log.AllocateNeedful(need.size)
+		}
 		if at == 0 {
 			return page, Found // others were quicker
 		}
-		s.reserved = append(s.reserved, reserved{at, size})
+		s.reserved = append(s.reserved, reserved{at, need.size})
 	}
 	return 0, Found
 }

@@ -95,18 +95,23 @@ func TestSignalsLoseNothing(t *testing.T) {
 				if ending == nil {
 					return
 				}
-				var workers sync.WaitGroup
+				var workers, begun sync.WaitGroup
 				for w := range acknowledged {
 					client := connectClient(t, p)
+					begun.Add(1)
+					first := sync.OnceFunc(begun.Done)
 					workers.Go(func() {
+						defer first()
 						for {
 							if reply, err := client.try("INCR", fmt.Sprint("counter", w)); err != nil || !strings.HasPrefix(reply, ":") {
 								return
 							}
 							acknowledged[w]++
+							first()
 						}
 					})
 				}
+				begun.Wait()
 				time.Sleep(50 * time.Millisecond)
 				p.signal(t, ending)
 				if code := p.ends(t); code != 0 {

@@ -72,7 +72,7 @@ func (c *Context) end() {
 	c.leave()
 	c.Client = nil
 	if len(c.Args) > keepArguments {
-		c.Args, c.keys = nil, nil
+		c.Args, c.keys, c.intents, c.looked, c.doomed, c.changes = nil, nil, nil, nil, doomedReader{}, changes{}
 	}
 }
 

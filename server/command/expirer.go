@@ -68,10 +68,13 @@ func (e *Expirer) Run(stop <-chan struct{}) {
 		case <-stop:
 			return
 		case now := <-ticker.C:
-			if !e.state.expiry.disabled.Load() && !e.state.attention.has(watchPause) {
-				e.Step(now)
-				e.sweepTracked(now)
+			if e.state.attention.has(watchPause) {
+				continue
 			}
+			if !e.state.expiry.disabled.Load() {
+				e.Step(now)
+			}
+			e.sweepTracked(now)
 		}
 	}
 }

@@ -66,23 +66,23 @@ func infoKeyspace(s *State, w *infoWriter) {
 	}
 }
 
-// expiringSample is how many records INFO looks at to tell how many keys of a database have a deadline. Where there
-// are no more it knows.
-const expiringSample = 5000
+// expiringSample is how many records in memory INFO looks at to tell how many keys of a database have a deadline. Where there
+// are no more, of all databases, it knows.
+const expiringSample = 10_000
 
-// expiring tells how many of a keyspace's keys have a deadline, by the share of those that were written longest ago, and how
-// many milliseconds those have on average until it.
+// expiring tells how many of a keyspace's keys have a deadline, by the share of those that were written longest ago of what is in
+// memory, and how many milliseconds those have on average until it.
 func (c *Context) expiring(keyspace *Keyspace, count int64) (expires, averageTTL int64) {
 	if !keyspace.HasDeadlines() || c.State.Loading.Load() != 0 {
 		return 0, 0
 	}
 	sample := deadlineSample{now: c.Now()}
-	next, err := c.Session.Scan(keyspace.Namespace, 0, expiringSample, &sample)
+	whole, err := c.Session.Sample(keyspace.Namespace, expiringSample, &sample)
 	if err != nil || sample.expiring == 0 {
 		return 0, 0
 	}
 	expires, averageTTL = sample.expiring, int64(sample.milliseconds/float64(sample.expiring))
-	if next != 0 {
+	if !whole {
 		expires = int64(float64(sample.expiring) / float64(sample.seen) * float64(count))
 	}
 	return expires, averageTTL

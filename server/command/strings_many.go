@@ -1,6 +1,7 @@
 package command
 
 import (
+	"runtime"
 	"sync/atomic"
 
 	"github.com/pyropedb/pyrope/tsavorite"
@@ -40,6 +41,7 @@ func (c *Context) readTogether(keys []tsavorite.Key, read, latched func(*Context
 	for again := c.gets.deferred; again; { // chunks are not read under latches: until no group comes in between
 		c.Out = c.Out[:mark]
 		c.breathe()
+		runtime.Gosched() // a group in between may wait for the device
 		if ended = groups.ended.Load(); groups.begun.Load() == ended {
 			read(c)
 			again = groups.begun.Load() != ended

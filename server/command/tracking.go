@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -281,8 +282,7 @@ func clientTrackingInfo(c *Context) {
 
 // prefixProblem is an error about two prefixes.
 func prefixProblem(format, prefix, other string) string {
-	text := strings.Replace(format, "%s", string(echo([]byte(prefix), len(prefix))), 1)
-	return strings.Replace(text, "%s", string(echo([]byte(other), len(other))), 1)
+	return fmt.Sprintf(format, echo([]byte(prefix), len(prefix)), echo([]byte(other), len(other)))
 }
 
 // uniqueKeys sorts keys and leaves out what is there twice.

@@ -59,7 +59,7 @@ func (l *loop) submitParked() {
 }
 
 // endTurn sends what the turn leaves to be sent, and answers parked connections. Those come last: what one of
-// them has to send is sent by then, and no event of this turn meets it again.
+// them has to send is sent by then, or staged, and no event of this turn meets it again.
 func (l *loop) endTurn(r *runner) {
 	if l.ring != nil {
 		l.armArrivals(r)
@@ -109,6 +109,7 @@ func (l *loop) unpark(r *runner) {
 		c := p.ready[last]
 		p.ready[last] = nil
 		p.ready = p.ready[:last]
+		c.settleSends() // with a ring, what this turn has staged of it
 		r.lendOutput(c)
 		c.Out = c.AppendPushes(c.Out)
 		if !p.parker.Deliver(c) {

@@ -325,11 +325,11 @@ func (l *loop) complete(r *runner, e uring.Completion, now time.Time) {
 // resume goes on with a connection whose operation has completed.
 func (l *loop) resume(r *runner, c *Conn, e uring.Completion, now time.Time) {
 	result := int(e.Result)
+	if _, number, used := l.ring.Buffer(e); used && (result <= 0 || c.killed.Load()) {
+		l.ring.Recycle(number)
+	}
 	switch polled := c.socket.interest != syscall.EPOLLIN; {
 	case c.killed.Load():
-		if _, number, used := l.ring.Buffer(e); used {
-			l.ring.Recycle(number)
-		}
 		l.drop(c)
 	case result == -int(syscall.ECANCELED):
 		l.settle(r, c, true)
