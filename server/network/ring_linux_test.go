@@ -88,6 +88,63 @@ func TestPushBehindAStagedSend(t *testing.T) {
 	}
 }
 
+// TestParkedBehindAStagedSend parks a connection behind a reply that is longer than its peer's window, and answers it in the same
+// turn: what is left of the reply comes first.
+func TestParkedBehindAStagedSend(t *testing.T) {
+	if !rings(t) {
+		return
+	}
+	h := newLines()
+	s, err := network.Listen(h, network.Options{UnixSocket: filepath.Join(t.TempDir(), "s"), Loops: 1, Rings: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := dial(t, s)
+	c.ask("echo here", "here")
+	conn := h.only(t)
+	parked, stalling := dial(t, s), dial(t, s)
+	for _, c := range []*client{parked, stalling} {
+		c.ask("echo here", "here")
+	}
+	served := func(request string) {
+		begin := h.served.Load()
+		c.send(request)
+		eventually(t, "the request to be served", func() bool { return h.served.Load() > begin })
+	}
+	fits := 0 // replies within the window
+	for ; conn.OutputBytes() == 0; fits++ {
+		served("big 1002\n")
+	}
+	for range fits {
+		c.expect(strings.Repeat("x", 1002))
+	}
+	for range 5 {
+		for range fits - 1 {
+			served("big 1002\n")
+		}
+		begin := h.served.Load()
+		parked.send("park 1 first\n") // its answer is there when the stall is over, and has the loop look at the parker in that turn
+		eventually(t, "the loop to park", func() bool { return h.served.Load() > begin })
+		stalling.send("stall over\n")
+		eventually(t, "the loop to stall", func() bool { return h.served.Load() > begin+1 })
+		c.send("big 1002\npark 0 second\necho third\n")
+		stalling.expect("over")
+		eventually(t, "the request to be served", func() bool { return h.served.Load() > begin+2 })
+		for range fits {
+			c.expect(strings.Repeat("x", 1002))
+		}
+		c.expect("second")
+		c.expect("third")
+		parked.expect("first")
+	}
+	for _, c := range []*client{c, parked, stalling} {
+		_ = c.Close()
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestMoreInputThanBuffers has more connections send while the loop does something else than the ring has buffers, of
 // small and of large requests.
 func TestMoreInputThanBuffers(t *testing.T) {
