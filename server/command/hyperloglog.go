@@ -168,6 +168,9 @@ func pfcount(c *Context) {
 		if status != tsavorite.OutOfMemory && c.failed(status) {
 			return
 		}
+		if settled(status) == tsavorite.Found && c.State.attention.has(watchTracking) { // its bytes are others, which no event tells
+			c.changes.keys = append(c.changes.keys, c.Args[1])
+		}
 	}
 	if r.problem != "" {
 		c.error(r.problem)
