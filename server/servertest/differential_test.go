@@ -15,7 +15,7 @@ import (
 
 var (
 	seed     = flag.Uint64("seed", 1, "of the random commands; 0 takes a new one")
-	commands = flag.Int("commands", 3000, "random commands for each configuration")
+	commands = flag.Int("commands", 3000, "random commands for each configuration; a third of them in short mode")
 )
 
 // TestSameRepliesAsRedis runs random commands on Pyrope and on redis-server. The tiered
@@ -94,13 +94,17 @@ func compare(t *testing.T, options config.Options, generator *servertest.Generat
 		}
 	}
 	c.Both(t, prepare)
+	count := *commands
+	if testing.Short() {
+		count /= 3
+	}
 	if !ballast {
-		c.Run(t, *commands)
+		c.Run(t, count)
 		return
 	}
-	for done := 0; done < *commands; {
+	for done := 0; done < count; {
 		loadBallast(t, c)
-		done = min(done+ballastEvery, *commands)
+		done = min(done+ballastEvery, count)
 		c.Run(t, done)
 	}
 	if info := tested.Info(); info.PendingReads == 0 {
