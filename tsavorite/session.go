@@ -48,6 +48,7 @@ type Session struct {
 	together      []*operation // scratch of LatchRead
 	togetherFound []found
 	reserved      []reserved // room that ReserveRoom has set aside, while the session stays in its epoch
+	reservedTaken int        // how many from the front on have a record
 	roomNeeds     []roomNeed // scratch of reserveAll
 
 	pending pendingReads

@@ -206,7 +206,7 @@ func (i *Intent) layout(version uint64) record.Layout {
 // reserved is room for a record that was taken from the log and is not a record yet.
 type reserved struct {
 	at   record.Address
-	size int
+	size int // 0 once a record has it
 }
 
 // roomNeed is the record that one of several writes needs.
@@ -269,29 +269,36 @@ func (s *Session) roomFor(intent *Intent) (size int, needed bool, status Status)
 	return l.Size(), !w.fits(intent.Length, intent.Metadata), Found
 }
 
-// takeReserved returns the address of room of a size that was set aside, 0 for none. What a truncation has dropped does not count.
-func (s *Session) takeReserved(size int) record.Address {
-	for i, r := range s.reserved {
-		if r.size == size {
-			last := len(s.reserved) - 1
-			s.reserved[i] = s.reserved[last]
-			s.reserved = s.reserved[:last]
-			if r.at < s.log.Begin() {
-				s.voidRoom(r)
-				return 0
-			}
-			return r.at
+// takeReserved returns the lowest address of room of a size that was set aside and lies above newest, the front of the chain that
+// the record goes to (R3 of package record); 0 for none. What a truncation has dropped does not count.
+func (s *Session) takeReserved(size int, newest record.Address) record.Address {
+	for i := s.reservedTaken; i < len(s.reserved); i++ {
+		r := &s.reserved[i]
+		if r.size != size || r.at <= newest {
+			continue
 		}
+		if i == s.reservedTaken {
+			s.reservedTaken++
+		}
+		taken := *r
+		r.size = 0
+		if taken.at < s.log.Begin() {
+			s.voidRoom(taken)
+			return 0
+		}
+		return taken.at
 	}
 	return 0
 }
 
 // voidReserved makes void records of the room that was set aside: the session is about to leave its epoch, or has no need of it.
 func (s *Session) voidReserved() {
-	for _, r := range s.reserved {
-		s.voidRoom(r)
+	for _, r := range s.reserved[s.reservedTaken:] {
+		if r.size > 0 {
+			s.voidRoom(r)
+		}
 	}
-	s.reserved = s.reserved[:0]
+	s.reserved, s.reservedTaken = s.reserved[:0], 0
 }
 
 func (s *Session) voidRoom(r reserved) {

@@ -254,6 +254,28 @@ func TestLatchReadShowsOneMoment(t *testing.T) {
 	workers.Wait()
 }
 
+// TestReservedRoomIsTakenInOrder: records that share a chain lie above those before them (R3 of package record), also those of one
+// group. The invariants build looks at each chain.
+func TestReservedRoomIsTakenInOrder(t *testing.T) {
+	_, session := openMemory(t, func(o *tsavorite.Options) { o.IndexBytes, o.IndexMaxBytes = 512, 512 })
+	intents, keys := []tsavorite.Intent{}, []tsavorite.Key{}
+	for n := range 1000 {
+		keys = append(keys, key("%d", n))
+		intents = append(intents, tsavorite.Intent{Key: keys[n], Length: 4})
+	}
+	session.Enter()
+	defer session.Leave()
+	session.Latch(keys)
+	wantStatus(t, "ReserveRoom", session.ReserveRoom(intents), tsavorite.Found)
+	for _, k := range keys {
+		wantStatus(t, "Upsert", session.Upsert(k, []byte("1234"), tsavorite.Metadata{}), tsavorite.Created)
+	}
+	session.Unlatch()
+	for _, k := range keys {
+		wantStatus(t, "Read", session.Read(k, 0, &lastRead{}), tsavorite.Found)
+	}
+}
+
 // TestRoomIsForAllOrNone fills memory and asks for room for groups of all sizes: what ReserveRoom grants is found by every write, what it refuses leaves nothing
 // behind, and room that is not used is room again.
 func TestRoomIsForAllOrNone(t *testing.T) {
@@ -264,7 +286,11 @@ func TestRoomIsForAllOrNone(t *testing.T) {
 		intents, keys := []tsavorite.Intent{}, []tsavorite.Key{}
 		for n := range 1 + rand.IntN(60) {
 			keys = append(keys, key("%d:%d", round, n))
-			intents = append(intents, tsavorite.Intent{Key: keys[n], Length: 1 + rand.IntN(900)})
+			length := 1 + rand.IntN(900)
+			if round%4 < 2 { // records of one size, in chains of their own: each must lie above the one before (R3)
+				length = 200
+			}
+			intents = append(intents, tsavorite.Intent{Key: keys[n], Length: length})
 		}
 		session.Enter()
 		session.Latch(keys)

@@ -140,7 +140,7 @@ func (w *writer) reserve(layout record.Layout, length int, m Metadata) (target r
 			w.session.log.FollowTail()
 			at = w.session.log.AllocateReserved(layout.Size())
 		}
-	} else if at = w.session.takeReserved(layout.Size()); at == 0 {
+	} else if at = w.session.takeReserved(layout.Size(), w.newest); at == 0 {
 		at = w.session.log.Allocate(layout.Size())
 		if at == 0 && w.needful {
 			at = w.session.log.AllocateNeedful(layout.Size())
