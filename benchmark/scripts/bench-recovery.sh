@@ -36,6 +36,9 @@ save() {
 	awk -v ns=$(($(date +%s%N) - began)) 'BEGIN { print ns / 1e9 }'
 }
 
+# await_data waits while the server answers that it is still loading.
+await_data() { while [[ $(ask get "$key" | tr -d '\0') == *LOADING* ]]; do sleep 0.005; done; }
+
 # The key whose value the first GET is compared with.
 key=$(printf '%16d' $((keys / 2)) | tr ' ' X)
 
@@ -53,6 +56,7 @@ for ((round = 0; round < rounds; round++)); do
 		began=$(date +%s%N)
 		begin "$server"
 		note "$server-ping" "$start_ms"
+		await_data
 		ask --raw get "$key" | cmp -s - "$work/$server.value" || { echo "cannot measure: the first GET of $server is wrong" >&2; exit 1; }
 		note "$server-get" $((($(date +%s%N) - began) / 1000000))
 		note "$server-resident" "$(resident)"
@@ -64,6 +68,7 @@ done
 printf '%-8s %9s %9s %9s %9s %9s %11s %11s %12s\n' server 'save s' 'files MB' 'PING ms' 'GET ms' 'RSS MB' 'verified' 'verify s' 'RSS after MB'
 for server in $servers; do
 	begin "$server"
+	await_data
 	began=$(date +%s%N)
 	client -s --verify --runtime 0 --totalops 1 -b 1 -t 1
 	verified=$(sed -n 's/^\[Verified\]: \([0-9,]*\) values, 0 mismatches, 0 nil$/\1/p' "$work/client.log" | head -n 1)
