@@ -28,6 +28,13 @@ func listenTo(store *tsavorite.Store) *evictions {
 	return e
 }
 
+// count returns how many keys were told.
+func (e *evictions) count() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.keys)
+}
+
 // of returns how often a key was told.
 func (e *evictions) of(key tsavorite.Key) int {
 	e.mu.Lock()
@@ -102,8 +109,8 @@ func TestRecordsWithDeadlinesGiveWay(t *testing.T) {
 			t.Fatalf("record %d (with a deadline: %v) is there: %v, in the store that refuses record %d", n, expires, !expires, last)
 		}
 	}
-	if len(told.keys) != count || store.HasEvicted() {
-		t.Errorf("%d keys were told, not %d; HasEvicted says %v", len(told.keys), count, store.HasEvicted())
+	if told.count() != count || store.HasEvicted() {
+		t.Errorf("%d keys were told, not %d; HasEvicted says %v", told.count(), count, store.HasEvicted())
 	}
 }
 
@@ -123,8 +130,8 @@ func TestDeadRecordsGoBeforeLiveOnes(t *testing.T) {
 		wantStatus(t, "Delete", session.Delete(key("often")), tsavorite.Deleted)
 		session.Leave()
 	}
-	if len(told.keys) != 0 {
-		t.Errorf("%d records were dropped", len(told.keys))
+	if told.count() != 0 {
+		t.Errorf("%d records were dropped", told.count())
 	}
 }
 
@@ -189,7 +196,7 @@ func TestGroupsFindRoomByEviction(t *testing.T) {
 		wantStatus(t, "Upsert", session.Upsert(compactKey(n), memoryValue(n), tsavorite.Metadata{Deadline: farDeadline}), tsavorite.Created)
 		session.Leave()
 	}
-	before := len(told.keys)
+	before := told.count()
 	keys := []tsavorite.Key{}
 	for n := range 40 {
 		keys = append(keys, key("member:%d", n))
@@ -204,7 +211,7 @@ func TestGroupsFindRoomByEviction(t *testing.T) {
 		wantRead(t, session, k, memoryValue(1))
 	}
 	session.Leave()
-	if len(told.keys) == before {
+	if told.count() == before {
 		t.Error("nothing was dropped for the group")
 	}
 }
@@ -228,16 +235,16 @@ func TestPolicyIsSwitched(t *testing.T) {
 	for n := full; n < full+300; n++ {
 		wantStatus(t, "Upsert", write(n), tsavorite.Created)
 	}
-	if len(told.keys) < 200 {
-		t.Errorf("%d keys were told", len(told.keys))
+	if told.count() < 200 {
+		t.Errorf("%d keys were told", told.count())
 	}
 	store.SetEvictExpiring(false)
-	before := len(told.keys)
+	before := told.count()
 	for n := full + 300; n < full+600; n++ {
 		_ = write(n)
 	}
-	if write(full+600) != tsavorite.OutOfMemory || len(told.keys) != before {
-		t.Errorf("%d records were dropped by a store that may drop none", len(told.keys)-before)
+	if write(full+600) != tsavorite.OutOfMemory || told.count() != before {
+		t.Errorf("%d records were dropped by a store that may drop none", told.count()-before)
 	}
 }
 
