@@ -290,7 +290,7 @@ func (s *Session) compactLatched(bytes uint64) bool {
 		s.log.AwaitRecycled(until)
 	}
 	if s.store.compactsMemory() { // what others have compacted counts once the pager has freed it
-		s.log.AwaitRecycled(s.log.PageEnd(s.log.Begin()) - record.Address(s.store.options.PageBytes))
+		s.log.AwaitRecycled(s.log.PageStart(s.log.Begin()))
 	}
 	return !s.log.LacksRoom(bytes)
 }

@@ -1,12 +1,10 @@
 package tsavorite
 
-import (
-	"github.com/pyropedb/pyrope/tsavorite/internal/record"
-)
+import "github.com/pyropedb/pyrope/tsavorite/internal/record"
 
 // Records go to make room in two ways, in a store without a device. With EvictOldest the pager drops whole pages, which costs
-// next to nothing unless somebody listens (OnEvict). With EvictExpiring compaction, which looks at each record of the oldest page anyway, leaves those behind that have
-// a deadline, and moves the others to the tail.
+// next to nothing unless somebody listens (OnEvict). With EvictExpiring compaction, which looks at each record of the
+// oldest page anyway, leaves those behind that have a deadline, and moves the others to the tail.
 
 // SetEvictExpiring changes EvictExpiring of the options while the store serves.
 func (s *Store) SetEvictExpiring(evict bool) {
