@@ -57,10 +57,14 @@ func (l *Log) followBudgetLocked() {
 	l.signal()
 }
 
-// reserve is how many bytes of the budget only compaction may allocate, in a log without a device.
+// reserve is how many bytes of the budget ordinary writes leave free, in a log without a device: a page that only compaction may
+// allocate, and where the address space ends with the budget, one for needful writes.
 func (l *Log) reserve() uint64 {
-	if l.compact == nil || !l.neverReadOnly || l.dropsEvicted.Load() {
+	switch {
+	case l.compact == nil || !l.neverReadOnly || l.dropsEvicted.Load():
 		return 0
+	case l.Budget() == l.RingBytes() && l.Budget() > minBudgetPages*l.pageBytes:
+		return 2 * l.pageBytes
 	}
 	return l.pageBytes
 }
@@ -69,14 +73,14 @@ func (l *Log) reserve() uint64 {
 const needfulShare = 4
 
 // AllocateNeedful is Allocate for a small change of what is there already, in a log without a device that is full: what it leaves behind is dead, so it may go
-// beyond the budget, within the address space, and asks for compaction.
+// beyond the budget, within the address space, and asks for compaction. It leaves compaction a page: without one, nothing would become free again.
 func (l *Log) AllocateNeedful(size int) record.Address {
-	at := l.AllocateReserved(size)
-	if at != 0 || l.reserve() == 0 {
-		return at
+	if l.reserve() == 0 {
+		return 0
 	}
 	l.DemandCompaction()
-	return l.allocate(size, l.closedUntil.Load()+min(l.Budget()+l.Budget()/needfulShare, l.RingBytes()))
+	beyond := l.closedUntil.Load() + min(l.Budget()+l.Budget()/needfulShare, l.RingBytes())
+	return l.allocate(size, max(beyond, l.last.Load())-l.pageBytes)
 }
 
 // DemandCompaction asks for a round of compaction, though the last one may have gained nothing.
@@ -97,14 +101,14 @@ func (l *Log) FollowTail() {
 	l.mu.Unlock()
 }
 
-// setLimitLocked follows the free frames and the budget. Where the budget has fallen below what lives, compaction still gets a page
-// of room: it gives more back in turn.
+// setLimitLocked follows the free frames and the budget. Where the budget has fallen below what lives, needful writes still get a page
+// of room, and compaction another: it gives more back in turn.
 func (l *Log) setLimitLocked() {
 	closed, reserve := l.closedUntil.Load(), l.reserve()
 	last := closed + l.Budget()
 	l.limit.Store(min(last-reserve, l.boundedUntil()))
 	if reserve > 0 {
-		enough := (l.tail.Load()+l.pageMask)&^l.pageMask + reserve
+		enough := (l.tail.Load()+l.pageMask)&^l.pageMask + 2*l.pageBytes
 		last = max(last, min(enough, closed+l.RingBytes()))
 	}
 	l.last.Store(last)

@@ -441,6 +441,39 @@ func TestFullWithoutDevice(t *testing.T) {
 	}
 }
 
+// TestNeedfulWritesLeaveCompactionAPage: whatever they take in memory that is full, compaction can move a page of records still, also
+// where the address space ends with the budget.
+func TestNeedfulWritesLeaveCompactionAPage(t *testing.T) {
+	for _, pages := range []uint64{3, 4, 5, 8, 16, 17} {
+		t.Run(fmt.Sprintf("%d pages", pages), func(t *testing.T) {
+			l := newLog(t, pages, nil)
+			e := l.epochs.Register()
+			for id := uint64(0); ; id++ {
+				if _, room, _ := l.append(e, id, 256); room == hlog.RoomFull {
+					break
+				}
+			}
+			e.Enter()
+			defer e.Leave()
+			needful := 0
+			for ; l.AllocateNeedful(256) != 0; needful++ {
+				if needful > 2*int(pages)*page/256 {
+					t.Fatal("needful writes are not bounded")
+				}
+			}
+			if needful < page/256 && pages > 3 {
+				t.Errorf("%d needful writes of 256 bytes are made, want a page of them", needful)
+			}
+			l.FollowTail()
+			for moved := range page / 1024 {
+				if l.AllocateReserved(1024) == 0 {
+					t.Fatalf("compaction finds room for %d KiB, want 4", moved)
+				}
+			}
+		})
+	}
+}
+
 // TestEvictOldest: without a device the oldest page goes, begin with it, and there is always room.
 func TestEvictOldest(t *testing.T) {
 	for _, change := range []func(*hlog.Config){evicting, func(c *hlog.Config) {
