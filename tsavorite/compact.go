@@ -187,21 +187,29 @@ func (s *Store) runCompactor() {
 // busyPause is how long compaction leaves a page alone in which it met a latch that stays busy.
 const busyPause = time.Millisecond
 
+// fruitlessRounds is how many rounds in a row may gain nothing though something was said to die meanwhile.
+const fruitlessRounds = 3
+
 // compactRound compacts pages until there is a page of room. The store is full when all of it was seen without
 // a page gained: what is not live is then too scattered at the ends of pages to be of use. Before
-// that comes a round in which records with a deadline go, if they may.
+// that comes a round in which records with a deadline go, if they may, and another if needful writes left dead records behind meanwhile.
 func (s *Store) compactRound(session *Session) {
 	if !s.log.TakeWanted() {
 		return
 	}
 	run := s.beginRun(false)
 	defer s.endRun(run)
-	started, seen, gained := time.Now(), uint64(0), int64(0)
+	s.log.TakeDemanded()
+	started, seen, gained, fruitless := time.Now(), uint64(0), int64(0), 0
 	page, all := s.options.PageBytes, s.log.MemoryBytes()+s.log.DeviceBytes()
 	for s.log.NeedsCompaction() {
 		until := s.log.PageEnd(s.log.Begin())
 		if seen >= all && gained < int64(page) && s.evictsExpiring.Load() && !session.evicts {
 			s.dead.bytes.Store(0) // none was found
+			started, seen, gained = time.Now(), 0, 0
+		}
+		if seen >= all && gained < int64(page) && s.log.TakeDemanded() && fruitless < fruitlessRounds {
+			fruitless++
 			started, seen, gained = time.Now(), 0, 0
 		}
 		session.evicts = s.isToEvict()
@@ -210,7 +218,7 @@ func (s *Store) compactRound(session *Session) {
 			return
 		}
 		if seen >= all {
-			started, seen, gained = time.Now(), 0, 0
+			started, seen, gained, fruitless = time.Now(), 0, 0, 0
 		}
 		moved, err := s.compactPage(session, until, run)
 		if err != nil && !s.bear(err) {

@@ -89,9 +89,18 @@ func (l *Log) DemandCompaction() {
 		return
 	}
 	l.mu.Lock()
-	l.full, l.wanted = false, true
+	l.full, l.wanted, l.demanded = false, true, true
 	l.mu.Unlock()
 	l.compact()
+}
+
+// TakeDemanded reports whether DemandCompaction was called since it was asked last: something has died since.
+func (l *Log) TakeDemanded() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	demanded := l.demanded
+	l.demanded = false
+	return demanded
 }
 
 // FollowTail gives compaction a page of room beyond the tail again, which needful writes may have taken.

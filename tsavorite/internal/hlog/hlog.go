@@ -130,6 +130,7 @@ type Log struct {
 	shut        bool       // guarded by mu
 	full        bool       // compaction found nothing to gain; guarded by mu
 	wanted      bool       // somebody waits for a round of compaction; guarded by mu
+	demanded    bool       // a needful write has asked for one; guarded by mu
 	dead        uint64     // bytes of records that died since then; guarded by mu
 	until       time.Time  // full is not looked at again before; guarded by mu
 }
