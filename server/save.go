@@ -23,6 +23,8 @@ type saver struct {
 	saved      uint64                   // writes of the store when the last checkpoint was begun
 	newest     tsavorite.CheckpointInfo // of the last checkpoint; Number 0 is none
 	closed     bool
+	hurry      chan struct{} // of the one under way: closed when somebody waits for its end
+	hurries    bool          // it is closed
 }
 
 // retryAfter is how long save points wait after a checkpoint that failed.
@@ -42,10 +44,11 @@ func (s *saver) start(newest tsavorite.CheckpointInfo) {
 // Save is part of command.Saver.
 func (s *saver) Save() error {
 	if err := s.begin(false); err != nil {
+		s.hurryUp()
 		return err
 	}
 	defer s.background.Done()
-	return s.run(false)
+	return s.run(false, 0)
 }
 
 // Begin is part of command.Saver.
@@ -55,9 +58,19 @@ func (s *saver) Begin(shorten bool) error {
 	}
 	go func() {
 		defer s.background.Done()
-		_ = s.run(shorten) // it is logged, and in the status
+		_ = s.run(shorten, s.server.state.Server.Current().CheckpointRate.Value) // it is logged, and in the status
 	}()
 	return nil
+}
+
+// hurryUp lets the checkpoint under way, if there is one, go as fast as it can.
+func (s *saver) hurryUp() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.status.Running && !s.hurries {
+		close(s.hurry)
+		s.hurries = true
+	}
 }
 
 // begin makes a checkpoint the one under way. run must follow, and background.Done.
@@ -73,6 +86,7 @@ func (s *saver) begin(shorten bool) error {
 		return errVolatile
 	}
 	s.status.Running, s.status.Shortening, s.status.Started = true, shorten, time.Now()
+	s.hurry, s.hurries = make(chan struct{}), false
 	if shorten {
 		s.status.ShorteningWait = false
 	} else {
@@ -103,14 +117,19 @@ func (s *saver) SaveStatus() command.SaveStatus {
 	return status
 }
 
-// run takes the checkpoint that begin has announced.
-func (s *saver) run(shorten bool) error {
+// run takes the checkpoint that begin has announced, at so many megabytes a second or, for 0, as fast as can be.
+func (s *saver) run(shorten bool, rate int) error {
 	server := s.server
 	options := server.state.Server.Current()
 	writes := server.store.Info().Writes
+	s.mu.Lock()
+	hurry := s.hurry
+	s.mu.Unlock()
 	started := time.Now()
 	s.leaveDeadOut()
-	info, err := server.state.Save(tsavorite.CheckpointOptions{Directory: options.CheckpointDir, Keep: options.KeepCheckpoints})
+	info, err := server.state.Save(tsavorite.CheckpointOptions{
+		Directory: options.CheckpointDir, Keep: options.KeepCheckpoints, BytesPerSecond: uint64(rate) << 20, Hurry: hurry,
+	})
 	duration := time.Since(started)
 	if err != nil {
 		server.log.Error("a checkpoint failed; what was saved before stays", "cause", err)
@@ -248,6 +267,7 @@ func (s *saver) holdsSegments() bool {
 
 // close waits for the checkpoint under way, takes a last one if the way of the end asks for it, and lets none begin.
 func (s *saver) close() (err error) {
+	s.hurryUp()
 	s.background.Wait()
 	wanted := s.server.end.Load()
 	points := len(s.server.state.Server.Current().SavePoints.Points()) > 0

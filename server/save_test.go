@@ -176,6 +176,25 @@ func TestSaveCommands(t *testing.T) {
 	}
 }
 
+// TestSavesHurry begins checkpoints in the background that would take minutes at their rate: SAVE, and the end of the server, have
+// them over soon.
+func TestSavesHurry(t *testing.T) {
+	d := openServer(t, config.Options{CheckpointDir: t.TempDir(), CheckpointRate: config.Given(1)})
+	d.expect("SETRANGE a 60000000 x", ":60000001")
+	begun := time.Now()
+	d.expect("BGSAVE", "+Background saving started")
+	if got := d.info("rdb_bgsave_in_progress"); got != "1" {
+		t.Errorf("rdb_bgsave_in_progress:%s at once, at a megabyte a second", got)
+	}
+	d.expect("SAVE", "-ERR Background save already in progress")
+	d.awaitInfo("rdb_bgsave_in_progress", "0")
+	d.expect("BGSAVE", "+Background saving started")
+	d.Close()
+	if took := time.Since(begun); took > time.Minute {
+		t.Errorf("two checkpoints took %v", took)
+	}
+}
+
 // TestSavePoints has the server save by itself, fail, refuse writes, and recover from that.
 func TestSavePoints(t *testing.T) {
 	directory := filepath.Join(t.TempDir(), "data")

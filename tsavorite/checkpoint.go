@@ -38,6 +38,10 @@ type CheckpointOptions struct {
 	Complete func(metadata []byte) ([]byte, error)
 	// Keep is how many checkpoints stay, this one included. 0 is 1. The ones before go once this one has been read back.
 	Keep int
+	// BytesPerSecond is how fast files are written and read back, and the log is flushed, at most, until Hurry is closed, which may be
+	// nil. 0 is no bound.
+	BytesPerSecond uint64
+	Hurry          <-chan struct{}
 
 	files checkpoint.Files // nil is the system's; tests have others
 }
@@ -145,7 +149,8 @@ func (s *Store) Checkpoint(o CheckpointOptions) (CheckpointInfo, error) {
 		return CheckpointInfo{}, errors.New("tsavorite: no checkpoint of a store whose device keeps nothing")
 	}
 	s.checkpoints.begin()
-	c := checkpointer{store: s, options: o}
+	c := checkpointer{store: s, options: o, pace: pace{rate: o.BytesPerSecond, next: time.Now()}}
+	c.options.files = checkpoint.Paced(o.files, c.await)
 	var removing error
 	err := c.run()
 	if err != nil {
@@ -161,12 +166,16 @@ func (s *Store) Checkpoint(o CheckpointOptions) (CheckpointInfo, error) {
 // checkpointer takes one checkpoint.
 type checkpointer struct {
 	store      *Store
-	options    CheckpointOptions
+	options    CheckpointOptions // the files are paced
+	pace       pace
 	manifest   *checkpoint.Manifest // nil until the directory is there
 	frozen     bool                 // records of the old version are immutable
 	wasCut     bool
 	deviceHold uint64 // the log's before the cut
 }
+
+// await keeps to the pace.
+func (c *checkpointer) await(bytes int) { c.pace.await(bytes, c.options.Hurry) }
 
 func (c *checkpointer) manifestOrNone() *checkpoint.Manifest {
 	if c.manifest == nil {
@@ -244,7 +253,7 @@ func (c *checkpointer) finish(w *checkpoint.Writer) error {
 }
 
 // cut ends the version: while no unit is under way the version changes, and when cut returns every verb of the
-// old one is over. From here on until thaw, what the old version wrote stays as it is and where it is.
+// old one is over. From here on until thaw, what the old version wrote stays as it is and where it is, unless it is saved already.
 func (c *checkpointer) cut() {
 	s, m := c.store, c.manifest
 	s.unitGate.Lock()
@@ -258,6 +267,7 @@ func (c *checkpointer) cut() {
 	m.Cut = uint64(s.log.Tail())
 	m.Version = s.version()
 	s.cutAddress.Store(m.Cut)
+	s.savedAddress.Store(0)
 	s.state.Store((m.Version+1)<<1 | frozenBit)
 	c.frozen, c.wasCut = true, true
 	s.unitGate.Unlock()
@@ -281,7 +291,11 @@ func (c *checkpointer) foldOver() error {
 	s, m := c.store, c.manifest
 	tail := s.log.Seal()
 	m.Tail = uint64(tail)
-	s.log.Freeze(tail)
+	for page := s.log.ReadOnly(); page < tail; {
+		page = min(s.log.PageEnd(page), tail)
+		c.await(int(s.options.PageBytes))
+		s.log.Freeze(page)
+	}
 	if err := s.log.AwaitFlushed(tail); err != nil {
 		return err
 	}
@@ -317,6 +331,7 @@ func (c *checkpointer) saveSnapshot() error {
 			w.Abandon()
 			return err
 		}
+		s.savedAddress.Store(uint64(s.log.PageEnd(page)))
 		s.log.MoveHold(s.log.PageEnd(page))
 	}
 	return c.finish(w)

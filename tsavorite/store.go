@@ -31,8 +31,10 @@ type Store struct {
 
 	state      atomic.Uint64 // a storeState; stored by the checkpoint under way
 	cutAddress atomic.Uint64 // of the checkpoint under way; stored before state becomes frozen
-	replaying  atomic.Int64  // replay sessions that are open
-	_          [64]byte      // what follows changes more often
+	// savedAddress: what lies below is saved already by the checkpoint under way and may change; 0 is stored before state becomes frozen
+	savedAddress atomic.Uint64
+	replaying    atomic.Int64 // replay sessions that are open
+	_            [64]byte     // what follows changes more often
 
 	unitGate sync.RWMutex  // units hold it shared; the cut of a checkpoint takes it alone
 	units    atomic.Uint64 // the number of the last unit in the journal; begins anywhere, so that no two runs use the same

@@ -118,11 +118,10 @@ func (s *Store) isGone(page uint64) bool { return page+s.options.PageBytes <= ui
 // verifier reads pages for their checksums.
 type verifier struct {
 	store  *Store
-	rate   uint64 // bytes a second; 0 is no bound
+	pace   pace
 	stop   <-chan struct{}
 	queue  device.Queue
-	buffer []byte    // mapped
-	next   time.Time // when the next read may begin
+	buffer []byte // mapped
 }
 
 var errStopped = errors.New("tsavorite: the verification was stopped")
@@ -136,7 +135,7 @@ func (s *Store) newVerifier(rate uint64, stop <-chan struct{}) (*verifier, error
 	if err != nil {
 		return nil, errors.Join(err, queue.Close())
 	}
-	return &verifier{store: s, rate: rate, stop: stop, queue: queue, buffer: buffer, next: time.Now()}, nil
+	return &verifier{store: s, pace: pace{rate: rate, next: time.Now()}, stop: stop, queue: queue, buffer: buffer}, nil
 }
 
 func (v *verifier) close() {
@@ -170,7 +169,7 @@ func (v *verifier) verify(page uint64) error {
 			problem = errors.New("the page of the log has a wrong checksum")
 			break
 		}
-		if attempt < verifyAttempts-1 && !v.sleep(verifyPause) {
+		if attempt < verifyAttempts-1 && !sleepUnless(verifyPause, v.stop) {
 			return errStopped
 		}
 	}
@@ -180,7 +179,7 @@ func (v *verifier) verify(page uint64) error {
 // read returns the checksum of what the device has for a page.
 func (v *verifier) read(page uint64) (sum uint32, err error) {
 	for at := page; at < page+v.store.options.PageBytes; at += uint64(len(v.buffer)) {
-		if !v.awaitTurn() {
+		if !v.pace.await(len(v.buffer), v.stop) {
 			return 0, errStopped
 		}
 		if err := transfer(v.queue, device.OpRead, at, v.buffer); err != nil {
@@ -189,40 +188,6 @@ func (v *verifier) read(page uint64) (sum uint32, err error) {
 		sum = checkpoint.AddChecksum(sum, v.buffer)
 	}
 	return sum, nil
-}
-
-// awaitTurn keeps to the rate. It returns false when the work is to end.
-func (v *verifier) awaitTurn() bool {
-	wait := time.Duration(0)
-	if v.rate > 0 {
-		now := time.Now()
-		wait = v.next.Sub(now)
-		if wait < -time.Second {
-			v.next = now // what was missed is not made up for
-		}
-		v.next = v.next.Add(time.Duration(float64(len(v.buffer)) / float64(v.rate) * float64(time.Second)))
-	}
-	return v.sleep(wait)
-}
-
-// sleep returns false when the work is to end.
-func (v *verifier) sleep(d time.Duration) bool {
-	if d <= 0 {
-		select {
-		case <-v.stop:
-			return false
-		default:
-			return true
-		}
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-v.stop:
-		return false
-	case <-timer.C:
-		return true
-	}
 }
 
 // note makes a page one whose records nobody gets any more, and returns the error that says so.

@@ -50,12 +50,13 @@ func (w *writer) release() {
 }
 
 // isMutable reports whether the record in memory may be changed in place. While a checkpoint saves the records
-// of the version before, those are not.
+// of the version before, those are not that it has yet to save.
 func (w *writer) isMutable() bool {
 	if w.record.IsNone() || w.address < w.session.log.ReadOnly() {
 		return false
 	}
-	return !w.state.isFrozen() || w.session.store.isAfterCut(w.address, w.record, w.state.version())
+	s := w.session.store
+	return !w.state.isFrozen() || uint64(w.address) < s.savedAddress.Load() || s.isAfterCut(w.address, w.record, w.state.version())
 }
 
 // fits reports whether value and metadata find their place in the mutable record. A dead record does not come

@@ -55,6 +55,7 @@ func runtimeParameters() []parameter {
 		{name: "client-output-buffer-limit", get: optionText("client-output-buffer-limit"), check: checkOutputLimits},
 		{name: "save", get: optionText("save"), check: checkSavePoints},
 		{name: "stop-writes-on-bgsave-error", get: optionText("stop-writes-on-bgsave-error"), check: checkSwitch},
+		{name: "checkpoint-rate", get: optionText("checkpoint-rate"), check: checkNumber("checkpoint-rate")},
 		{name: "keep-checkpoints", get: optionText("keep-checkpoints"), check: checkNumber("keep-checkpoints")},
 		{name: "maxmemory", check: checkMemory, get: func(s *State) string { return bytesText(s.Server.Current().Memory) }},
 		{name: "memory", check: checkMemory, get: optionText("memory")},

@@ -20,7 +20,7 @@ var persistenceCommands = []Command{
 
 // Saver takes checkpoints. All methods may be called from any goroutine.
 type Saver interface {
-	// Save takes a checkpoint and returns when it is published, or why it is not; ErrSaving while another is under way.
+	// Save takes a checkpoint and returns when it is published, or why it is not; ErrSaving while another is under way, which hurries then.
 	Save() error
 	// Begin begins one and returns at once; ErrSaving while another is under way. shorten says what it is for.
 	Begin(shorten bool) error

@@ -146,6 +146,9 @@ type Options struct {
 	RecoverVerifyRate Number `name:"recover-verify-rate" min:"0" max:"1000000" group:"Durability" help:"Megabytes a second that are verified after the start, 0 for none (64)."`
 	// SavePoints say when a checkpoint is taken. Empty is never.
 	SavePoints SavePoints `name:"save" group:"Durability" help:"Take a checkpoint after so many seconds if there were so many writes, e.g. '3600 1 300 100' (never)."`
+	// CheckpointRate is how many megabytes a second a checkpoint in the background writes and reads back, at most, so that clients are
+	// served meanwhile. A given 0 is no bound. Not given is 256.
+	CheckpointRate Number `name:"checkpoint-rate" min:"0" max:"1000000" group:"Durability" help:"Megabytes a second that BGSAVE and save points write and read back, 0 for no bound (256)."`
 	// KeepCheckpoints is how many checkpoints stay, 1 to 1000. 0 is 1.
 	KeepCheckpoints int `name:"keep-checkpoints" min:"1" max:"1000" group:"Durability" help:"Checkpoints that stay (1)."`
 	// StopWrites refuses writes when there are save points and the last checkpoint failed. Default is on.

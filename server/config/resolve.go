@@ -144,6 +144,7 @@ func (o Options) withPlainDefaults() Options {
 	setDefault(&o.Recover, On)
 	setDefault(&o.RecoverVerify, Off)
 	setDefault(&o.RecoverVerifyRate, Given(64))
+	setDefault(&o.CheckpointRate, Given(256))
 	setDefault(&o.KeepCheckpoints, 1)
 	setDefault(&o.StopWrites, On)
 	setDefault(&o.CommitFrequency, CommitEverySecond)

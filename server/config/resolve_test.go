@@ -37,7 +37,7 @@ func TestDefaults(t *testing.T) {
 		},
 		TLS: config.Off, AuthClients: config.AuthYes, Protocols: "TLSv1.2 TLSv1.3", SessionCaching: config.On,
 		CertRefresh: config.Given(10),
-		AppendOnly:  config.Off, CheckpointDir: ".", Recover: config.On, RecoverVerify: config.Off, RecoverVerifyRate: config.Given(64), KeepCheckpoints: 1, StopWrites: config.On, CommitFrequency: config.CommitEverySecond, CommitMemory: 32 << 20, CommitPage: 1 << 20,
+		AppendOnly:  config.Off, CheckpointDir: ".", Recover: config.On, RecoverVerify: config.Off, RecoverVerifyRate: config.Given(64), CheckpointRate: config.Given(256), KeepCheckpoints: 1, StopWrites: config.On, CommitFrequency: config.CommitEverySecond, CommitMemory: 32 << 20, CommitPage: 1 << 20,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)

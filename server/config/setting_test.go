@@ -53,7 +53,7 @@ func TestSetAndGetUnderEveryName(t *testing.T) {
 			t.Errorf("%s is %s, %v", name, canonical, ok)
 		}
 	}
-	if names := config.Names(); len(names) != 74 || !slices.Contains(names, "index-max-size") {
+	if names := config.Names(); len(names) != 75 || !slices.Contains(names, "index-max-size") {
 		t.Errorf("%d options: %q", len(names), names)
 	}
 }

@@ -74,3 +74,47 @@ func (System) Rename(from, to string) error { return os.Rename(from, to) }
 
 // Remove removes a file or a directory.
 func (System) Remove(path string) error { return os.RemoveAll(path) }
+
+// Paced is a file system in which await is called before each piece of a file is read or written, with its length in bytes: it keeps that to a pace.
+func Paced(files Files, await func(bytes int)) Files { return paced{files, await} }
+
+type paced struct {
+	Files
+	await func(bytes int)
+}
+
+func (p paced) Create(path string) (File, error) {
+	file, err := p.Files.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	return pacedWriter{file, p.await}, nil
+}
+
+func (p paced) Open(path string) (io.ReadCloser, error) {
+	file, err := p.Files.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return pacedReader{file, p.await}, nil
+}
+
+type pacedWriter struct {
+	File
+	await func(bytes int)
+}
+
+func (w pacedWriter) Write(b []byte) (int, error) {
+	w.await(len(b))
+	return w.File.Write(b)
+}
+
+type pacedReader struct {
+	io.ReadCloser
+	await func(bytes int)
+}
+
+func (r pacedReader) Read(b []byte) (int, error) {
+	r.await(len(b))
+	return r.ReadCloser.Read(b)
+}
