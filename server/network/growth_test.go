@@ -49,7 +49,7 @@ func TestLongRequestOfSmallParts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = conn.SetDeadline(time.Now().Add(30 * time.Second))
+		_ = conn.SetDeadline(time.Now().Add(2 * time.Minute))
 		if _, err := conn.Write(bytes.Repeat([]byte("x"), p.size)); err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -204,12 +205,14 @@ func modes(t *testing.T) []mode {
 	t.Helper()
 	list := []mode{
 		{name: "loop", options: network.Options{Loops: 1}},
-		{name: "loops", options: network.Options{Loops: 3, ReadBufferBytes: 4096}},
 		{name: "shifting", shift: network.LoopsSupported},
-		{name: "unix", options: network.Options{Loops: 2}, unix: true},
-		{name: "goroutines", options: network.Options{Goroutines: true}},
 		{name: "goroutines-unix", options: network.Options{Goroutines: true, ReadBufferBytes: 4096}, unix: true},
 		{name: "tls", options: network.Options{}, secure: true},
+	}
+	if !testing.Short() { // the same code as above, with other sizes
+		list = append(list, mode{name: "loops", options: network.Options{Loops: 3, ReadBufferBytes: 4096}},
+			mode{name: "unix", options: network.Options{Loops: 2}, unix: true},
+			mode{name: "goroutines", options: network.Options{Goroutines: true}})
 	}
 	if rings(t) {
 		list = append(list, mode{name: "ring", options: network.Options{Loops: 1, Rings: true}})
@@ -332,7 +335,7 @@ func countDescriptors(t *testing.T) int {
 // eventually waits up to ten seconds for condition.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !condition(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !condition(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("waited in vain for %s", what)
 		}
@@ -360,7 +363,7 @@ func dial(t *testing.T, s *network.Server) *client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := conn.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(2 * time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	c := &client{Conn: conn, t: t, reader: bufio.NewReader(conn)}
@@ -383,6 +386,15 @@ func (c *client) expect(want string) {
 	got, err := c.reader.ReadString('\n')
 	if err != nil || strings.TrimSuffix(got, "\n") != want {
 		c.t.Fatalf("got %.80q (%d bytes), %v; want %.80q", got, len(got), err, want)
+	}
+}
+
+// expectEndSoon reads the end of the stream behind whatever comes before it; a reset will do.
+func (c *client) expectEndSoon() {
+	c.t.Helper()
+	_, err := io.Copy(io.Discard, c.reader)
+	if timeout, ok := err.(net.Error); ok && timeout.Timeout() {
+		c.t.Fatal("the server does not close the connection")
 	}
 }
 
@@ -422,4 +434,12 @@ func (h *lines) closeClients() {
 		_ = key.(*client).Close() // some are closed already
 		return true
 	})
+}
+
+// shorter is all, or part in short mode.
+func shorter(all, part int) int {
+	if testing.Short() {
+		return part
+	}
+	return all
 }

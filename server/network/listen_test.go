@@ -69,15 +69,24 @@ func TestSeveralAddresses(t *testing.T) {
 
 // TestBothWildcards listens on 0.0.0.0 and :: with one port.
 func TestBothWildcards(t *testing.T) {
-	probe, err := net.Listen("tcp6", "[::]:0")
-	if err != nil {
-		t.Logf("only IPv4 here: %v", err)
-		listen(t, network.Options{Addresses: []string{"0.0.0.0:0"}})
-		return
+	for attempt := 1; ; attempt++ {
+		probe, err := net.Listen("tcp6", "[::]:0")
+		if err != nil {
+			t.Logf("only IPv4 here: %v", err)
+			listen(t, network.Options{Addresses: []string{"0.0.0.0:0"}})
+			return
+		}
+		_, port, _ := net.SplitHostPort(probe.Addr().String())
+		_ = probe.Close()
+		s, err := network.Listen(newLines(), network.Options{Addresses: []string{"0.0.0.0:" + port, "[::]:" + port}})
+		if err == nil {
+			_ = s.Close()
+			return
+		}
+		if attempt == 10 { // somebody else may take the port now and then
+			t.Fatal(err)
+		}
 	}
-	_, port, _ := net.SplitHostPort(probe.Addr().String())
-	_ = probe.Close()
-	listen(t, network.Options{Addresses: []string{"0.0.0.0:" + port, "[::]:" + port}})
 }
 
 func TestListenErrors(t *testing.T) {

@@ -57,7 +57,7 @@ func TestParkedKeepTheirPlace(t *testing.T) {
 func TestOneParkedManyServed(t *testing.T) {
 	inModes(t, nil, func(t *testing.T, h *lines, s *network.Server) {
 		parked := dial(t, s)
-		others := make([]*client, 1000)
+		others := make([]*client, shorter(1000, 300))
 		for i := range others {
 			others[i] = dial(t, s)
 		}
@@ -76,7 +76,7 @@ func TestOneParkedManyServed(t *testing.T) {
 		if took := time.Since(begin); took < wait {
 			t.Errorf("the late reply came after %v", took)
 		}
-		t.Logf("1,000 requests took %v beside a wait of %v", served, wait)
+		t.Logf("%d requests took %v beside a wait of %v", len(others), served, wait)
 	})
 }
 
@@ -123,7 +123,7 @@ func TestParkedPeersEnd(t *testing.T) {
 		half.expect("behind")
 		half.expectEnd()
 		if killed.LocalAddr().Network() == "tcp" {
-			killed.expectEnd()
+			killed.expectEndSoon() // on a slow machine it is killed after the reply
 		}
 	})
 }

@@ -126,7 +126,8 @@ func TestSlowReader(t *testing.T) {
 	soft := func(o *network.Options) { o.OutputSoftBytes = 256 << 10 }
 	inModes(t, soft, func(t *testing.T, h *lines, s *network.Server) {
 		c := dial(t, s)
-		const requests, size = 3000, 20_000
+		const size = 20_000
+		requests := shorter(3000, 1000)
 		sent := make(chan struct{})
 		go func() {
 			defer close(sent)
@@ -140,7 +141,7 @@ func TestSlowReader(t *testing.T) {
 			last = h.served.Load()
 			return last == before && last > 0
 		})
-		if taken := conn.BytesOut(); taken >= requests*size {
+		if taken := conn.BytesOut(); taken >= uint64(requests*size) {
 			t.Fatalf("the kernel buffers %d bytes: the test needs more", taken)
 		}
 		// One batch of a megabyte may come on top of the bound.
@@ -162,17 +163,18 @@ func TestSlowReader(t *testing.T) {
 // output, and is dropped when it takes none for a while.
 func TestHardBoundDrops(t *testing.T) {
 	hard := func(o *network.Options) { o.OutputHardBytes = 2 << 20 }
+	large := shorter(60_000_000, 20_000_000)
 	inModes(t, hard, func(t *testing.T, h *lines, s *network.Server) {
 		if strings.Contains(t.Name(), "goroutines") || strings.Contains(t.Name(), "tls") {
 			reader := dial(t, s)
-			reader.ask("big 60000000", strings.Repeat("x", 60_000_000))
+			reader.ask(fmt.Sprint("big ", large), strings.Repeat("x", large))
 			_ = reader.Close()
 			eventually(t, "the reader to end", func() bool { return h.closed.Load() == 1 })
 			h.closed.Store(0)
 			defer h.closed.Add(1)
 		}
 		c := dial(t, s)
-		c.send("big 60000000\n")
+		c.send(fmt.Sprintf("big %d\n", large))
 		eventually(t, "the connection to be dropped", func() bool { return h.closed.Load() == 1 })
 	})
 }
@@ -190,12 +192,13 @@ func TestInputBoundDrops(t *testing.T) {
 func TestHalfClosed(t *testing.T) {
 	inModes(t, nil, func(t *testing.T, h *lines, s *network.Server) {
 		c := dial(t, s)
-		c.send("echo a\nbig 30000000\nsleep\necho b\necho incomplete")
+		large := shorter(30_000_000, 15_000_000)
+		c.send(fmt.Sprintf("echo a\nbig %d\nsleep\necho b\necho incomplete", large))
 		if err := c.Conn.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
 			t.Fatal(err)
 		}
 		c.expect("a")
-		c.expect(strings.Repeat("x", 30_000_000))
+		c.expect(strings.Repeat("x", large))
 		c.expect("slept")
 		c.expect("b")
 		c.expectEnd()
@@ -228,7 +231,7 @@ func TestOpenMayRefuse(t *testing.T) {
 // TestPeerDisappears resets connections at rest, in the middle of a request, and while a batch runs.
 func TestPeerDisappears(t *testing.T) {
 	inModes(t, nil, func(t *testing.T, h *lines, s *network.Server) {
-		for _, request := range []string{"", "echo incomp", "wait x\nbig 30000000\necho y\n", "big 50000000\n"} {
+		for _, request := range []string{"", "echo incomp", "wait x\nbig 30000000\necho y\n", "big 30000000\n"} {
 			c := dial(t, s)
 			c.ask("echo here", "here")
 			c.send(request)
@@ -344,7 +347,7 @@ func TestCloseDoesNotWaitForever(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
-		if took := time.Since(begin); took > 8*time.Second {
+		if took := time.Since(begin); took > 30*time.Second {
 			t.Errorf("Close took %v", took)
 		}
 	})
@@ -367,7 +370,7 @@ func TestCloseDoesNotWaitForTricklingPeers(t *testing.T) {
 		reader := make(chan struct{})
 		go func() {
 			defer close(reader)
-			for part := make([]byte, 1<<20); err == nil; time.Sleep(200 * time.Millisecond) { // for ten seconds, if it may
+			for part := make([]byte, 16<<10); err == nil; time.Sleep(20 * time.Millisecond) { // for a minute, if it may
 				_, err = conn.Read(part)
 			}
 		}()
@@ -375,9 +378,10 @@ func TestCloseDoesNotWaitForTricklingPeers(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
-		if took := time.Since(begin); took > timeout+6*time.Second {
+		if took := time.Since(begin); took > timeout+10*time.Second {
 			t.Errorf("Close took %v", took)
 		}
+		_ = conn.Close() // what the kernel holds is not read
 		<-reader
 	})
 }

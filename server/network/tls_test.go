@@ -59,7 +59,7 @@ func expectFailure(t *testing.T, failures <-chan error, want string) {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the handshake fails by %q, want %q", err, want)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatalf("no handshake fails, want %q", want)
 	}
 }
@@ -81,7 +81,8 @@ func TestPlainTextOnTLSPort(t *testing.T) {
 
 // TestHandshakeThatStalls connects peers that say nothing, or half a hello. They are dropped in time and hold up nobody.
 func TestHandshakeThatStalls(t *testing.T) {
-	h, s, failures := listenTLS(t, func(o *network.Options) { o.HandshakeTimeout = 100 * time.Millisecond })
+	// A slow machine makes its handshakes in a second.
+	h, s, failures := listenTLS(t, func(o *network.Options) { o.HandshakeTimeout = time.Second })
 	const stalled = 20
 	for i := range stalled {
 		conn, err := net.Dial("tcp", s.TLSAddresses()[0].String())
@@ -110,7 +111,7 @@ func TestCloseDuringHandshake(t *testing.T) {
 	defer conn.Close()
 	eventually(t, "the connection", func() bool { return h.opened.Load() == 1 })
 	begin := time.Now()
-	if err := s.Close(); err != nil || time.Since(begin) > 3*time.Second {
+	if err := s.Close(); err != nil || time.Since(begin) > 8*time.Second {
 		t.Errorf("Close takes %v, %v", time.Since(begin), err)
 	}
 }
@@ -197,7 +198,7 @@ func TestKillOfAFrozenPeer(t *testing.T) {
 	begin := time.Now()
 	conn.Kill()
 	eventually(t, "the connection to end", func() bool { return h.closed.Load() == 1 })
-	if took := time.Since(begin); took > 2*time.Second {
+	if took := time.Since(begin); took > 4*time.Second { // package tls waits for five
 		t.Errorf("it takes %v", took)
 	}
 }
