@@ -47,6 +47,7 @@ type Session struct {
 
 	together      []*operation // scratch of LatchRead
 	togetherFound []found
+	folded        []folded   // scratch of LatchFold, by key
 	reserved      []reserved // room that ReserveRoom has set aside, while the session stays in its epoch
 	reservedTaken int        // how many from the front on have a record
 	roomNeeds     []roomNeed // scratch of reserveAll

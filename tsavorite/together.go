@@ -13,63 +13,63 @@ const (
 )
 
 // LatchRead is Latch, and reads the keys: r is called once a key, in order, with the key's index as token, and all calls show what
-// was there at one moment. Unlatch must follow. The device is asked before the keys are latched: only if they change on it again and again, or
-// are more than a thousand, are latches kept while the session waits.
+// was there at one moment. Unlatch must follow. The device is asked before the keys are latched: only if they change on it again and again,
+// or are more than a thousand, are latches kept while the session waits.
 func (s *Session) LatchRead(keys []Key, r Reader) {
 	s.counters.reads += uint64(len(keys))
-	held := s.together[:0]
+	operations := s.together[:0]
 	if len(keys) <= batchKeys {
 		for range keys {
-			held = append(held, nil)
+			operations = append(operations, nil)
 		}
 	}
-	for round := 0; len(held) > 0; round++ {
-		s.askTogether(keys, held)
+	for round := 0; len(operations) > 0; round++ {
+		s.askTogether(keys, operations)
 		s.Latch(keys)
-		if s.knowAll(keys, held) {
+		if s.knowAll(keys, operations) {
 			break
 		}
 		if round == togetherRounds {
-			s.forget(held)
-			held = held[:0]
+			s.forget(operations)
+			operations = operations[:0]
 			break
 		}
 		s.Unlatch()
 	}
-	if len(held) == 0 {
+	if len(operations) == 0 {
 		if len(s.held) == 0 {
 			s.Latch(keys)
 		}
 		s.counters.reads -= uint64(len(keys))
 		s.ReadBatch(keys, r)
 	}
-	for i, op := range held {
+	for i, op := range operations {
 		if op != nil {
 			s.showHeld(op, uint64(i), r)
 		} else {
 			s.answer(&s.togetherFound[i], uint64(i), r)
 		}
 	}
-	s.forget(held)
-	s.together = held[:0]
+	s.forget(operations)
+	s.together = operations[:0]
 }
 
-// askTogether asks the device for the keys that are not in memory, as far as held does not have the answer, and waits for it.
-func (s *Session) askTogether(keys []Key, held []*operation) {
+// askTogether asks the device for the keys that are not in memory, as far as operations do not have the answer, and waits for it.
+func (s *Session) askTogether(keys []Key, operations []*operation) {
 	for i, key := range keys {
 		hash := hashOf(key)
 		t, b := s.latchShared(hash)
 		f := s.lookup(t, b, hash, key)
 		s.unlatchShared(t, b, hash)
-		if held[i] != nil && !held[i].answers(&f) {
-			s.recycle(held[i])
-			held[i] = nil
+		if operations[i] != nil && !operations[i].answers(&f) {
+			s.recycle(operations[i])
+			operations[i] = nil
 		}
-		if f.disk != 0 && held[i] == nil {
-			held[i] = s.startHeld(hash, key, f.disk)
+		if f.disk != 0 && operations[i] == nil {
+			operations[i] = s.startHeld(hash, key, f.disk)
 		}
 	}
-	for _, op := range held {
+	for _, op := range operations {
 		if op != nil {
 			s.await(op)
 		}
@@ -83,7 +83,7 @@ func (op *operation) answers(f *found) bool {
 
 // knowAll reports whether each of the latched keys is in memory, which togetherFound then has, or answered by its operation. It forgets the
 // operations that are not needed any more.
-func (s *Session) knowAll(keys []Key, held []*operation) bool {
+func (s *Session) knowAll(keys []Key, operations []*operation) bool {
 	s.togetherFound = s.togetherFound[:0]
 	for i, key := range keys {
 		hash := hashOf(key)
@@ -92,12 +92,12 @@ func (s *Session) knowAll(keys []Key, held []*operation) bool {
 		s.unlatchShared(t, b, hash)
 		s.togetherFound = append(s.togetherFound, f) // good until the session leaves its epoch, which it does not
 		switch {
-		case held[i] != nil && held[i].answers(&f):
+		case operations[i] != nil && operations[i].answers(&f):
 		case f.disk != 0:
 			return false
-		case held[i] != nil:
-			s.recycle(held[i])
-			held[i] = nil
+		case operations[i] != nil:
+			s.recycle(operations[i])
+			operations[i] = nil
 		}
 	}
 	return true
@@ -117,11 +117,11 @@ func (s *Session) showHeld(op *operation, token uint64, r Reader) {
 }
 
 // forget frees operations that have ended.
-func (s *Session) forget(held []*operation) {
-	for i, op := range held {
+func (s *Session) forget(operations []*operation) {
+	for i, op := range operations {
 		if op != nil {
 			s.recycle(op)
-			held[i] = nil
+			operations[i] = nil
 		}
 	}
 }

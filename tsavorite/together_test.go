@@ -194,9 +194,9 @@ func TestNoLatchIsKeptForTheDevice(t *testing.T) {
 	}
 }
 
-// TestLatchReadShowsOneMoment: writers give groups of keys the same number, readers must never see two in a group, while records go to the
-// device and are compacted there.
-func TestLatchReadShowsOneMoment(t *testing.T) {
+// TestGroupsAreReadAtOneMoment: writers give groups of keys the same number, readers must never see two in a group, by LatchRead or LatchFold,
+// while records go to the device and are compacted there.
+func TestGroupsAreReadAtOneMoment(t *testing.T) {
 	d, err := localmemory.Open(device.Options{SegmentSizeBytes: 64 << 10, CompletionThreads: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -232,11 +232,16 @@ func TestLatchReadShowsOneMoment(t *testing.T) {
 					}
 					session.Unlatch()
 				} else {
-					r := &valuesRead{}
-					session.LatchRead(keys, r)
+					r, f := &valuesRead{}, &valuesFolded{}
+					if w == 2 {
+						session.LatchRead(keys, r)
+					} else {
+						session.LatchFold(keys, f)
+						r.values = f.inOrder(members)
+					}
 					session.Unlatch()
 					for _, value := range r.values {
-						if value != r.values[0] {
+						if value != r.values[0] || f.twice {
 							t.Errorf("a group shows %q", r.values)
 							break
 						}
@@ -276,8 +281,8 @@ func TestReservedRoomIsTakenInOrder(t *testing.T) {
 	}
 }
 
-// TestRoomIsForAllOrNone fills memory and asks for room for groups of all sizes: what ReserveRoom grants is found by every write, what it refuses leaves nothing
-// behind, and room that is not used is room again.
+// TestRoomIsForAllOrNone fills memory and asks for room for groups of all sizes: what ReserveRoom grants is found by every write,
+// what it refuses leaves nothing behind, and room that is not used is room again.
 func TestRoomIsForAllOrNone(t *testing.T) {
 	_, session := openMemory(t, func(*tsavorite.Options) {})
 	next := fillMemory(t, session, 0, 70)

@@ -24,8 +24,7 @@ const (
 
 var bitOperatorNames = [bitOperators]string{"and", "or", "xor", "not", "diff", "diff1", "andor", "one"}
 
-// bitop is BITOP operation destination key [key ...]. The keys are latched: nobody sees, and no
-// other command changes, what is between the reads and the write.
+// bitop is BITOP operation destination key [key ...]. It is one step: the sources are what they were when the result is written.
 func bitop(c *Context) {
 	operator := bitOperatorNamed(c.Args[1])
 	switch {
@@ -41,10 +40,10 @@ func bitop(c *Context) {
 		c.errorf(errBitopSources, name)
 		return
 	}
-	c.latchFrom(2)
+	c.keysFrom(2)
 	length, ok := c.combineBits(operator)
 	c.Session.Unlatch()
-	if c.bitops.large {
+	if c.bitops.keys.large {
 		length, ok = c.combineLarge(operator)
 	}
 	if ok {
@@ -52,48 +51,20 @@ func bitop(c *Context) {
 	}
 }
 
-// latchFrom latches the keys that are the arguments from first on; they are in c.keys then.
-func (c *Context) latchFrom(first int) {
-	c.keys = c.keys[:0]
-	for _, argument := range c.Args[first:] {
-		c.keys = append(c.keys, c.key(argument))
-	}
-	c.Session.Prefetch(c.keys)
-	c.Session.Latch(c.keys)
-}
-
-// combineBits combines the latched keys behind the first into the first, and returns the length
-// of the result. An empty one deletes the key. When ok is false it replied why not, or a string is large:
-// nothing was written then, and bitops.large tells.
+// combineBits combines the keys behind the first into the first, and returns the length of the result. An empty one
+// deletes the key. When ok is false it replied why not, or a string is large: nothing was written then, and
+// bitops.keys.large tells. The keys are latched afterwards.
 func (c *Context) combineBits(operator bitOperator) (length int, ok bool) {
 	b := &c.bitops
-	b.begin(operator)
-	c.looked = c.looked[:0]
-	for _, source := range c.keys[1:] {
-		status := c.Session.Read(source, 0, b)
-		if c.failed(status) {
-			return 0, false
-		}
-		if b.large {
-			return 0, false
-		}
-		c.looked = append(c.looked, status == tsavorite.Found)
-		if b.wrongType {
-			c.error(errWrongType)
-			return 0, false
-		}
+	defer b.release()
+	b.operator, b.count = operator, len(c.keys)
+	c.Session.LatchFold(c.keys, b)
+	if !b.keys.ready(c, 1) {
+		return 0, false
 	}
-	c.allLookedUp(c.keys[1:])
 	result := b.finish()
-	var status tsavorite.Status
-	if len(result) > 0 {
-		status = c.upsertLatched(c.keys[0], result, tsavorite.Metadata{})
-	} else {
-		c.remove = removeUpdater{}
-		status = c.tryUpdate(c.keys[0].Bytes, &c.remove)
-	}
+	status := b.destination.replace(c, c.keys[0], result, tsavorite.Metadata{})
 	c.wrote(status, c.keys[0].Bytes)
-	b.release()
 	if c.failed(status) {
 		return 0, false
 	}
@@ -121,22 +92,25 @@ func bitOperatorNamed(name []byte) bitOperator {
 	return bitOperators
 }
 
-// bitCombiner folds one source after the other into a result; as a Reader it takes each where it
-// lies in the log.
+// bitCombiner folds one source after the other into a result, in any order; as a Folder it takes each where it
+// lies, and the destination in front of them.
 type bitCombiner struct {
 	operator bitOperator
-	sources  int // folded in so far
+	begun    bool // a source is folded in
 
 	window []byte // of a large source
 	result []byte // as long as the longest source so far
-	others []byte // DIFF1, ANDOR: set in any Y; ONE: set in two sources or more; as long as result
+	others []byte // DIFF, DIFF1, ANDOR: set in any Y; ONE: set in two sources or more; as long as result
 
-	wrongType bool // a source was no string
-	large     bool // a source was a large one
+	count       int // keys, as a Folder
+	keys        foldedKeys
+	destination destination
 }
 
-func (b *bitCombiner) begin(operator bitOperator) {
-	*b = bitCombiner{operator: operator, window: b.window, result: b.result[:0], others: b.others[:0]}
+// Begin forgets the sources.
+func (b *bitCombiner) Begin() {
+	b.begun, b.result, b.others = false, b.result[:0], b.others[:0]
+	b.keys.begin(b.count)
 }
 
 // setLength makes the result as long as it will be, for sources that may all be shorter.
@@ -154,44 +128,45 @@ func (b *bitCombiner) release() {
 	}
 }
 
-// Read folds a source in; a missing key is an empty one.
-func (b *bitCombiner) Read(_ uint64, status tsavorite.Status, record tsavorite.Record) {
-	switch {
-	case status == tsavorite.StatusError:
-	case status == tsavorite.Found && record.Kind == kindLarge:
-		b.large = true
-	case status == tsavorite.Found && record.Kind != kindString:
-		b.wrongType = true
-	default:
-		b.fold(record.Value)
-	}
-}
-
-// fold takes the next source.
-func (b *bitCombiner) fold(source []byte) {
-	b.setLength(len(source))
-	result := b.result[:len(source)]
-	b.sources++
-	if b.sources == 1 {
-		copy(result, source)
+// Read notes what the destination is, or folds a source in; a missing key is an empty one.
+func (b *bitCombiner) Read(token uint64, status tsavorite.Status, record tsavorite.Record) {
+	if token == 0 {
+		b.destination.Read(token, status, record)
+		b.keys.failed = b.keys.failed || status == tsavorite.StatusError
 		return
 	}
-	switch b.operator {
-	case bitAnd:
-		combineWords(result, source, bitAnd)
-		clear(b.result[len(source):])
-	case bitOr, bitXor, bitDiff:
-		combineWords(result, source, b.operator)
-	case bitDiffOne, bitAndOr:
-		combineWords(b.others[:len(source)], source, bitOr)
-	case bitOne:
-		foldOnce(result, b.others[:len(source)], source)
+	if b.keys.take(token, status, record) && record.Kind != kindString {
+		b.keys.note(token, errWrongType)
+		return
+	}
+	if !b.keys.large && !b.keys.failed {
+		b.fold(record.Value, token == 1)
 	}
 }
 
-func (b *bitCombiner) usesOthers() bool {
-	return b.operator == bitDiffOne || b.operator == bitAndOr || b.operator == bitOne
+// fold takes another source; isX says that it is the first of the arguments.
+func (b *bitCombiner) fold(source []byte, isX bool) {
+	b.setLength(len(source))
+	result := b.result[:len(source)]
+	others := b.others[:min(len(source), len(b.others))]
+	first, setsApart := !b.begun, bitDiff <= b.operator && b.operator <= bitAndOr
+	b.begun = true
+	switch {
+	case setsApart && !isX:
+		combineWords(others, source, bitOr)
+	case setsApart || first:
+		copy(result, source)
+	case b.operator == bitAnd:
+		combineWords(result, source, bitAnd)
+		clear(b.result[len(source):])
+	case b.operator == bitOne:
+		foldOnce(result, others, source)
+	default:
+		combineWords(result, source, b.operator)
+	}
 }
+
+func (b *bitCombiner) usesOthers() bool { return b.operator >= bitDiff }
 
 // finish does what is left to do when all sources are folded in, and returns the result, which is
 // valid until the next begin or release.
@@ -199,6 +174,8 @@ func (b *bitCombiner) finish() []byte {
 	switch b.operator {
 	case bitNot:
 		combineWords(b.result, b.result, bitNot)
+	case bitDiff:
+		combineWords(b.result, b.others, bitDiff)
 	case bitDiffOne: // the others without X
 		combineWords(b.others, b.result, bitDiff)
 		b.result, b.others = b.others, b.result

@@ -73,6 +73,7 @@ func (c *Context) end() {
 	c.Client = nil
 	if len(c.Args) > keepArguments {
 		c.Args, c.keys, c.intents, c.looked, c.doomed, c.changes = nil, nil, nil, nil, doomedReader{}, changes{}
+		c.bitops.keys, c.sketches.merger.keys = foldedKeys{}, foldedKeys{}
 	}
 }
 

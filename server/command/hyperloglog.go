@@ -142,15 +142,7 @@ func (u *sketchAdder) release() {
 // pfcount is PFCOUNT key [key ...].
 func pfcount(c *Context) {
 	if len(c.Args) > 2 {
-		c.latchFrom(1)
-		registers, _, ok := c.mergeSketches(c.keys)
-		c.Session.Unlatch()
-		switch {
-		case c.sketches.merger.large:
-			c.countSketches()
-		case ok:
-			c.integer(registers.estimate())
-		}
+		c.countTogether()
 		return
 	}
 	r := &c.sketches.counter
@@ -177,6 +169,20 @@ func pfcount(c *Context) {
 		return
 	}
 	c.integer(r.estimate)
+}
+
+// countTogether is PFCOUNT of several keys.
+func (c *Context) countTogether() {
+	c.collectKeys()
+	m := c.beginMerge(len(c.keys))
+	c.Session.LatchFold(c.keys, m)
+	c.Session.Unlatch()
+	switch {
+	case m.keys.large:
+		c.countSketches()
+	case m.keys.ready(c, 0):
+		c.integer(m.registers.estimate())
+	}
 }
 
 // sketchCounter returns the number of elements of a HyperLogLog: the estimate that it holds, or a
@@ -225,16 +231,13 @@ func (r *sketchCounter) Write(value []byte, _ tsavorite.Record) { sketch(value).
 
 // pfmerge is PFMERGE destination [source ...]. The destination is a source too.
 func pfmerge(c *Context) {
-	c.latchFrom(1)
-	registers, anyDense, ok := c.mergeSketches(c.keys)
-	u := &c.sketches.writer
-	large := c.sketches.merger.large
+	c.collectKeys()
+	m := c.beginMerge(len(c.keys))
+	m.target = &c.source
+	c.Session.LatchFold(c.keys, m)
+	ok, large := m.keys.ready(c, 0), m.keys.large
 	if ok {
-		u.registers, u.dense = registers, anyDense
-		status := c.tryUpdate(c.Args[1], u)
-		u.editor.release()
-		c.wrote(status, c.Args[1])
-		ok, large = !c.failed(status), c.updateGuard.large
+		ok, large = c.placeMerged(m)
 	}
 	c.Session.Unlatch()
 	if large {
@@ -246,63 +249,66 @@ func pfmerge(c *Context) {
 	}
 }
 
-// mergeSketches returns the greatest value of each register over the HyperLogLogs of the latched
-// keys, valid until the next call, and whether any is dense. When ok is false it replied why not, or one is
-// a large string, as the merger tells.
-func (c *Context) mergeSketches(keys []tsavorite.Key) (registers *sketchRegisters, anyDense, ok bool) {
-	m := c.beginMerge()
-	c.looked = c.looked[:0]
-	for _, key := range keys {
-		status := c.Session.Read(key, 0, m)
-		if m.large || c.failed(status) {
-			return nil, false, false
-		}
-		c.looked = append(c.looked, status == tsavorite.Found)
-		if m.problem != "" {
-			c.allLookedUp(keys)
-			c.error(m.problem)
-			return nil, false, false
-		}
+// placeMerged gives the latched destination, whose record is in c.source, the registers. When ok is false it replied why not, or the value
+// would be a large string: then nothing was written.
+func (c *Context) placeMerged(m *sketchMerger) (ok, large bool) {
+	u, current := &c.sketches.writer, &c.source
+	defer u.editor.release()
+	defer current.value.reset()
+	u.registers, u.dense = m.registers, m.anyDense
+	plan := u.Plan(tsavorite.Record{Value: current.value.bytes, Metadata: current.metadata}, m.keys.found[0])
+	if plan.Length > c.State.large.limit {
+		return false, true
 	}
-	c.allLookedUp(keys)
-	return m.registers, m.anyDense, true
+	status := c.upsertKnown(c.keys[0], u.editor.bytes, plan.Metadata, m.keys.found[0])
+	c.wrote(status, c.Args[1])
+	return !c.failed(status), false
 }
 
-// beginMerge returns the merger, with all registers zero.
-func (c *Context) beginMerge() *sketchMerger {
+// beginMerge returns the merger, with all registers zero, for so many keys.
+func (c *Context) beginMerge(keys int) *sketchMerger {
 	s := &c.sketches
 	if s.merged == nil {
 		s.merged = new(sketchRegisters)
 	}
-	clear(s.merged[:])
-	s.merger = sketchMerger{registers: s.merged}
+	s.merger = sketchMerger{registers: s.merged, count: keys, keys: s.merger.keys}
+	s.merger.Begin()
 	return &s.merger
 }
 
-// sketchMerger is a Reader that takes the registers of one HyperLogLog after the other.
+// sketchMerger is a Folder that takes the greatest value of each register over several HyperLogLogs.
 type sketchMerger struct {
 	registers *sketchRegisters
 	anyDense  bool
-	large     bool // one is a large string: there is no result
-	problem   string
+	target    *recordCopy // takes the first key's record; nil if it is not wanted
+	count     int         // of the keys
+	keys      foldedKeys
+}
+
+// Begin forgets the registers.
+func (m *sketchMerger) Begin() {
+	clear(m.registers[:])
+	m.anyDense = false
+	m.keys.begin(m.count)
 }
 
 // Read takes the registers of one; a missing key has none.
-func (m *sketchMerger) Read(_ uint64, status tsavorite.Status, record tsavorite.Record) {
-	if status != tsavorite.Found {
+func (m *sketchMerger) Read(token uint64, status tsavorite.Status, record tsavorite.Record) {
+	if token == 0 && m.target != nil {
+		m.target.Read(token, status, record)
+	}
+	if !m.keys.take(token, status, record) {
 		return
 	}
-	if m.large = record.Kind == kindLarge; m.large {
-		return
+	problem := sketchProblem(record)
+	if problem == "" {
+		value := sketch(record.Value)
+		m.anyDense = m.anyDense || value.isDense()
+		if !value.mergeInto(m.registers) {
+			problem = errCorruptSketch
+		}
 	}
-	if m.problem = sketchProblem(record); m.problem != "" {
-		return
-	}
-	value := sketch(record.Value)
-	m.anyDense = m.anyDense || value.isDense()
-	if !value.mergeInto(m.registers) {
-		m.problem = errCorruptSketch
-	}
+	m.keys.note(token, problem)
 }
 
 // sketchWriter raises the registers of a HyperLogLog, which is valid or missing, to those given,

@@ -305,12 +305,13 @@ func FuzzSketch(f *testing.F) {
 		if valid != (counter.problem != errNotSketch) || right && counter.problem != "" {
 			t.Fatalf("valid %v, right %v: counted %d, %q", valid, right, counter.estimate, counter.problem)
 		}
-		merger := sketchMerger{registers: new(sketchRegisters)}
+		merger := sketchMerger{registers: new(sketchRegisters), count: 1}
+		merger.Begin()
 		merger.Read(0, tsavorite.Found, tsavorite.Record{Value: counted})
-		if valid != (merger.problem != errNotSketch) || right && merger.problem != "" {
-			t.Fatalf("valid %v, right %v: merged %q", valid, right, merger.problem)
+		if valid != (merger.keys.problem != errNotSketch) || right && merger.keys.problem != "" {
+			t.Fatalf("valid %v, right %v: merged %q", valid, right, merger.keys.problem)
 		}
-		if merger.problem != "" {
+		if merger.keys.problem != "" {
 			return
 		}
 		if right {

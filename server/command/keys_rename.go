@@ -52,15 +52,6 @@ func (c *Context) copyValue(key []byte) (found, ok bool) {
 	return c.source.value.found, true
 }
 
-// copyRecord copies the record of a key into c.source; ok is false after it replied that it could not.
-func (c *Context) copyRecord(key tsavorite.Key) (found, ok bool) {
-	c.source.value.reset()
-	if c.failed(c.Session.Read(key, 0, &c.source)) {
-		return false, false
-	}
-	return c.source.value.found, true
-}
-
 // transfer is a value's way from one key to another, perhaps of another database.
 type transfer struct {
 	left, came           string // the events of the two keys

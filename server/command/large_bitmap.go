@@ -41,9 +41,10 @@ func (c *Context) combineLarge(operator bitOperator) (length int, ok bool) {
 func (c *Context) combineCut(operator bitOperator, length int) (stored, tsavorite.Status) {
 	b := &c.bitops
 	defer b.release()
+	b.operator, b.count = operator, 0
 	v := c.newLarge(c.keyspace, c.keys[0].Bytes)
 	for at := 0; at < length; at += windowBytes {
-		b.begin(operator)
+		b.Begin()
 		b.setLength(min(windowBytes, length-at))
 		for i := range c.cut.entries {
 			part, status := c.cut.entries[i].window(c, at, &b.window)
@@ -51,7 +52,7 @@ func (c *Context) combineCut(operator bitOperator, length int) (stored, tsavorit
 				v.abandon()
 				return stored{}, status
 			}
-			b.fold(part)
+			b.fold(part, i == 0)
 		}
 		result := b.finish()
 		if length <= c.State.large.limit { // one window: the large source has become a small one
@@ -96,12 +97,7 @@ func (c *Context) placeResult(s stored) tsavorite.Status {
 	for i := range c.cut.entries {
 		c.lookedUp(c.cut.entries[i].key, c.cut.entries[i].found)
 	}
-	if len(s.value) > 0 {
-		status = c.upsertLatched(c.keys[0], s.value, tsavorite.Metadata{Kind: s.kind})
-	} else {
-		c.remove = removeUpdater{}
-		status = c.tryUpdate(c.keys[0].Bytes, &c.remove)
-	}
+	status = c.cut.more.replace(c, c.keys[0], s.value, tsavorite.Metadata{Kind: s.kind})
 	c.Session.Unlatch()
 	c.wrote(status, c.keys[0].Bytes)
 	if settled(status) != tsavorite.Found {

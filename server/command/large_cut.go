@@ -55,7 +55,8 @@ func (e *cutEntry) length() int64 {
 type cut struct {
 	entries []cutEntry
 	keys    []tsavorite.Key
-	failed  bool // a record could not be read
+	failed  bool        // a record could not be read
+	more    destination // what latchUnchanged found of the key that is not the cut's
 }
 
 // begin empties the cut.
@@ -137,7 +138,11 @@ func (r *comparer) Read(token uint64, status tsavorite.Status, record tsavorite.
 	if status == tsavorite.StatusError {
 		r.status = status
 	}
-	if r.status != tsavorite.Found || token >= uint64(len(r.cut.entries)) {
+	if token >= uint64(len(r.cut.entries)) {
+		r.cut.more.Read(token, status, record)
+		return
+	}
+	if r.status != tsavorite.Found {
 		return
 	}
 	e, now := &r.cut.entries[token], &r.now

@@ -35,11 +35,19 @@ func (e *cutEntry) record() tsavorite.Record {
 	return r
 }
 
+// status is what a Reader gets with record.
+func (e *cutEntry) status() tsavorite.Status {
+	if e.found {
+		return tsavorite.Found
+	}
+	return tsavorite.NotFound
+}
+
 // countSketches is PFCOUNT of the keys in c.keys, some of which are large.
 func (c *Context) countSketches() {
 	c.loadedCut(func(entries []cutEntry) bool {
-		if registers, _, ok := c.mergeEntries(entries); ok {
-			c.integer(registers.estimate())
+		if m, ok := c.mergeEntries(entries); ok {
+			c.integer(m.registers.estimate())
 		}
 		return false
 	})
@@ -49,9 +57,11 @@ func (c *Context) countSketches() {
 func (c *Context) mergeLarge() (ok bool) {
 	loaded := c.loadedCut(func(entries []cutEntry) (again bool) {
 		u := &c.sketches.writer
-		if u.registers, u.dense, ok = c.mergeEntries(entries); !ok {
+		m, merged := c.mergeEntries(entries)
+		if ok = merged; !ok {
 			return false
 		}
+		u.registers, u.dense = m.registers, m.anyDense
 		target := &entries[0]
 		current := target.record()
 		plan := u.Plan(current, target.found)
@@ -69,20 +79,11 @@ func (c *Context) mergeLarge() (ok bool) {
 	return loaded && ok
 }
 
-// mergeEntries is mergeSketches for the values of a cut.
-func (c *Context) mergeEntries(entries []cutEntry) (registers *sketchRegisters, anyDense, ok bool) {
-	m := c.beginMerge()
+// mergeEntries merges the HyperLogLogs of a cut of c.keys. When ok is false it replied why not.
+func (c *Context) mergeEntries(entries []cutEntry) (m *sketchMerger, ok bool) {
+	m = c.beginMerge(len(entries))
 	for i := range entries {
-		status := tsavorite.NotFound
-		if entries[i].found {
-			status = tsavorite.Found
-		}
-		m.Read(0, status, entries[i].record())
-		c.lookedUp(entries[i].key, entries[i].found)
-		if m.problem != "" {
-			c.error(m.problem)
-			return nil, false, false
-		}
+		m.Read(uint64(i), entries[i].status(), entries[i].record())
 	}
-	return m.registers, m.anyDense, true
+	return m, m.keys.ready(c, 0)
 }

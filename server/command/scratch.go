@@ -23,6 +23,7 @@ type handlerScratch struct {
 	setbit    setbitUpdater
 	bits      bitReader
 	bitops    bitCombiner
+	pair      pairReader
 	field     fieldUpdater
 	sketches  sketchScratch
 	source    recordCopy
@@ -151,6 +152,18 @@ func (c *Context) allLookedUp(keys []tsavorite.Key) {
 // learnsNew reports whether a write must learn whether its key was there, since it is to be told if it was not.
 func (c *Context) learnsNew() bool {
 	return c.State.attention.has(watchEvents) && eventClass(c.State.eventClasses.Load())&newEvent != 0
+}
+
+// upsertKnown is Upsert of a latched key that was looked up since: the status says whether it was there.
+func (c *Context) upsertKnown(key tsavorite.Key, value []byte, metadata tsavorite.Metadata, found bool) tsavorite.Status {
+	status := c.Session.Upsert(key, value, metadata)
+	switch {
+	case status != tsavorite.Blind:
+		return status
+	case found:
+		return tsavorite.Found
+	}
+	return tsavorite.Created
 }
 
 // upsertLatched is Upsert of a latched key of the client's database, whose status says whether it was there if that is

@@ -67,9 +67,12 @@ func mgetLatched(c *Context) {
 }
 
 // collectKeys puts all arguments into c.keys.
-func (c *Context) collectKeys() {
+func (c *Context) collectKeys() { c.keysFrom(1) }
+
+// keysFrom puts the arguments from the first-th on into c.keys.
+func (c *Context) keysFrom(first int) {
 	c.keys = c.keys[:0]
-	for _, key := range c.Args[1:] {
+	for _, key := range c.Args[first:] {
 		c.keys = append(c.keys, c.key(key))
 	}
 }

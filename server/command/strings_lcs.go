@@ -1,5 +1,7 @@
 package command
 
+import "github.com/pyropedb/pyrope/tsavorite"
+
 func init() { register(lcsCommands) }
 
 var lcsCommands = []Command{
@@ -50,49 +52,46 @@ func lcs(c *Context) {
 // moment; a missing key has an empty one. ok is false after it replied with an error.
 func (c *Context) twoValues() (a, b []byte, ok bool) {
 	c.keys = append(c.keys[:0], c.key(c.Args[1]), c.key(c.Args[2]))
-	a, b, large, ok := c.twoRecords()
-	if !large {
-		return a, b, ok
-	}
-	ok = c.loadedCut(func(entries []cutEntry) bool {
-		for i, value := range []*[]byte{&a, &b} {
-			if entries[i].found && typeKind(entries[i].metadata.Kind) != kindString {
-				c.error(errLCSType)
-				large = false
-				break
+	r := &c.pair
+	r.begin()
+	c.Session.LatchRead(c.keys, r)
+	c.Session.Unlatch()
+	if r.keys.large {
+		ok = c.loadedCut(func(entries []cutEntry) bool {
+			r.begin()
+			for i := range entries {
+				r.Read(uint64(i), entries[i].status(), entries[i].record())
 			}
-			*value = entries[i].small
+			return false
+		})
+		if !ok {
+			return nil, nil, false
 		}
-		for i := range entries {
-			c.lookedUp(entries[i].key, entries[i].found)
-		}
-		return false
-	})
-	return a, b, ok && large
+	}
+	a, b = r.values[0], r.values[1]
+	r.values = [2][]byte{}
+	return a, b, r.keys.ready(c, 0)
 }
 
-// twoRecords is twoValues for small strings; large is that one is not.
-func (c *Context) twoRecords() (a, b []byte, large, ok bool) {
-	c.Session.Latch(c.keys)
-	defer c.Session.Unlatch()
-	c.looked = c.looked[:0]
-	for i, value := range []*[]byte{&a, &b} {
-		found, ok := c.copyRecord(c.keys[i])
-		if !ok {
-			return nil, nil, false, false
-		}
-		if found && c.source.metadata.Kind == kindLarge {
-			return nil, nil, true, false
-		}
-		if found && c.source.metadata.Kind != kindString {
-			c.error(errLCSType)
-			return nil, nil, false, false
-		}
-		c.looked = append(c.looked, found)
-		*value = append([]byte(nil), c.source.value.bytes...)
+// pairReader is a Reader that copies the values of two strings.
+type pairReader struct {
+	values [2][]byte
+	keys   foldedKeys
+}
+
+func (r *pairReader) begin() {
+	r.values = [2][]byte{}
+	r.keys.begin(len(r.values))
+}
+
+func (r *pairReader) Read(token uint64, status tsavorite.Status, record tsavorite.Record) {
+	switch {
+	case !r.keys.take(token, status, record):
+	case record.Kind != kindString:
+		r.keys.note(token, errLCSType)
+	default:
+		r.values[token] = append([]byte(nil), record.Value...)
 	}
-	c.allLookedUp(c.keys)
-	return a, b, false, true
 }
 
 // lcsOptions reads the options, and replies if they are wrong.
