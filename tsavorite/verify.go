@@ -30,6 +30,7 @@ const (
 type coldPages struct {
 	from, until uint64        // whole pages; set by the recovery, immutable from then on
 	verified    atomic.Uint64 // below it all are verified, damaged or gone
+	failed      atomic.Bool   // the last VerifyColdPages could not begin
 
 	report  func(DamagedPage)                // see RecoverOptions
 	mu      sync.Mutex                       // held where damaged is replaced
@@ -48,12 +49,13 @@ type DamagedPage struct {
 type VerifyStatus struct {
 	TotalBytes, VerifiedBytes uint64 // of the cold pages that the recovery has left
 	DamagedPages              int    // of them, those that still count
+	Failed                    bool   // the last VerifyColdPages could not begin
 }
 
 // VerifyStatus returns how far the cold pages are verified.
 func (s *Store) VerifyStatus() VerifyStatus {
 	c := &s.cold
-	status := VerifyStatus{TotalBytes: c.until - c.from, VerifiedBytes: c.verified.Load() - c.from}
+	status := VerifyStatus{TotalBytes: c.until - c.from, VerifiedBytes: c.verified.Load() - c.from, Failed: c.failed.Load()}
 	if damaged := c.damaged.Load(); damaged != nil {
 		for page := range *damaged {
 			if !s.isGone(page) {
@@ -73,7 +75,7 @@ func (s *Store) VerifyColdPages(bytesPerSecond uint64, stop <-chan struct{}) err
 		return nil
 	}
 	v, err := s.newVerifier(bytesPerSecond, stop)
-	if err != nil {
+	if c.failed.Store(err != nil); err != nil {
 		return err
 	}
 	defer v.close()

@@ -7,9 +7,11 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/pyropedb/pyrope/device"
 	"github.com/pyropedb/pyrope/tsavorite"
 )
 
@@ -180,7 +182,48 @@ func TestVerificationStops(t *testing.T) {
 	closeStore(t, store)
 }
 
-// TestCompactedAndSaved: N records, compacted, saved and opened again, are all there, for N around the edges of pages and segments, with an index of eight buckets.
+// noQueues is a device that gives no queues any more once it is told to.
+type noQueues struct {
+	device.Device
+	err atomic.Pointer[error]
+}
+
+func (d *noQueues) NewQueue() (device.Queue, error) {
+	if err := d.err.Load(); err != nil {
+		return nil, *err
+	}
+	return d.Device.NewQueue()
+}
+
+// TestVerificationThatCannotBegin says so, until another one can.
+func TestVerificationThatCannotBegin(t *testing.T) {
+	l, _ := coldStore(t)
+	l.openDevice(t, false)
+	d, refused := &noQueues{Device: l.device}, errors.New("no more queues")
+	l.settings.options.Device = d
+	store, _, err := l.tryRecover(tsavorite.RecoverOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.err.Store(&refused)
+	if err := store.VerifyColdPages(0, nil); !errors.Is(err, refused) {
+		t.Errorf("a verification without a queue says %v", err)
+	}
+	if status := store.VerifyStatus(); !status.Failed || status.VerifiedBytes != 0 {
+		t.Errorf("after it the status is %+v", status)
+	}
+	d.err.Store(nil)
+	if err := store.VerifyColdPages(0, nil); err != nil {
+		t.Error(err)
+	}
+	if status := store.VerifyStatus(); status.Failed || status.VerifiedBytes != status.TotalBytes {
+		t.Errorf("after the next one the status is %+v", status)
+	}
+	closeStore(t, store)
+}
+
+// TestCompactedAndSaved: N records, compacted, saved and opened again, are all there, for N around the edges of pages and segments,
+// with an index of eight buckets.
 func TestCompactedAndSaved(t *testing.T) {
 	counts := []int{1, 2, 50, 51, 52, 53, 103, 104, 105, 106, 207, 208, 209, 210, 417, 418, 419, 420, 833, 834, 835}
 	if testing.Short() {

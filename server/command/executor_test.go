@@ -16,6 +16,12 @@ func newTestContext(tb testing.TB, options tsavorite.Options) *Context {
 	if err != nil {
 		tb.Fatal(err)
 	}
+	return contextOf(tb, store)
+}
+
+// contextOf returns a context of a store, both of which end with the test.
+func contextOf(tb testing.TB, store *tsavorite.Store) *Context {
+	tb.Helper()
 	state, err := NewState(store, 0)
 	if err != nil {
 		tb.Fatal(err)

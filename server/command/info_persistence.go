@@ -29,6 +29,8 @@ func infoVerify(s *State, w *infoWriter) {
 		state = "done"
 	case s.Server.Options.RecoverVerifyRate.Value == 0:
 		state = "off"
+	case status.Failed:
+		state = "failed"
 	}
 	w.line("recover_verify_state", state)
 	w.line("recover_verify_total_bytes", status.TotalBytes)

@@ -1,12 +1,16 @@
 package command
 
 import (
+	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/pyropedb/pyrope/device"
+	"github.com/pyropedb/pyrope/device/localmemory"
+	"github.com/pyropedb/pyrope/server/config"
 	"github.com/pyropedb/pyrope/tsavorite"
 )
 
@@ -204,4 +208,70 @@ func TestErrorCodesAreBounded(t *testing.T) {
 	if len(counts.byCode) != maxErrorCodes || counts.byCode["CODE0"] != 2 {
 		t.Errorf("%d codes, CODE0 %d times", len(counts.byCode), counts.byCode["CODE0"])
 	}
+}
+
+// queueless is a device that gives no queues once it is told to.
+type queueless struct {
+	device.Device
+	refuses atomic.Bool
+}
+
+func (d *queueless) NewQueue() (device.Queue, error) {
+	if d.refuses.Load() {
+		return nil, errors.New("no queue is left")
+	}
+	return d.Device.NewQueue()
+}
+
+// TestInfoOfTheVerification follows the verification of what a start has left cold: it is due, cannot begin, and is done.
+func TestInfoOfTheVerification(t *testing.T) {
+	inner, err := localmemory.Open(device.Options{SegmentSizeBytes: 64 << 10, InlineCompletion: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = inner.Close() })
+	d, directory := &queueless{Device: inner}, t.TempDir()
+	options := tsavorite.Options{Device: d, PageBytes: 4 << 10, MemoryBytes: 16 << 10}
+	store, err := tsavorite.Open(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	session, err := store.NewSession()
+	if err != nil {
+		t.Fatal(err)
+	}
+	session.Enter()
+	for i := range 100 {
+		session.Upsert(tsavorite.Key{Bytes: []byte(fmt.Sprint(i))}, make([]byte, 500), tsavorite.Metadata{})
+	}
+	session.Leave()
+	session.Close()
+	if _, err := store.Checkpoint(tsavorite.CheckpointOptions{Directory: directory}); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if store, _, err = tsavorite.Recover(options, tsavorite.RecoverOptions{Directory: directory}); err != nil {
+		t.Fatal(err)
+	}
+	c := contextOf(t, store)
+	c.State.Server.Options.RecoverVerifyRate = config.Given(64)
+	check := func(want string) {
+		t.Helper()
+		if got := fields(t, c, "persistence")["recover_verify_state"]; got != want {
+			t.Errorf("recover_verify_state is %q, want %q", got, want)
+		}
+	}
+	check("running") // which it is about to be
+	d.refuses.Store(true)
+	if err := store.VerifyColdPages(0, nil); err == nil {
+		t.Error("the verification needed no queue")
+	}
+	check("failed")
+	d.refuses.Store(false)
+	if err := store.VerifyColdPages(0, nil); err != nil {
+		t.Error(err)
+	}
+	check("done")
 }
