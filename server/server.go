@@ -340,10 +340,10 @@ func (s *Server) requestShutdown(end command.End) {
 // Info is a snapshot of the store's addresses, sizes and counters.
 func (s *Server) Info() tsavorite.Info { return s.store.Info() }
 
-// Close stops accepting, finishes what was read from the connections, as far as ShutdownTimeout
-// allows: a deep pipeline of cold keys, or a peer that trickles, could take minutes, and whoever sent the signal kills the process
-// before. It saves the last of the append-only file, and gives back every goroutine, file and mapping. Clients that are still open are closed too; none may be in use.
-// Later calls do nothing.
+// Close stops accepting, finishes what was read from the connections, as far as ShutdownTimeout allows: a deep pipeline of cold
+// keys, or a peer that trickles, could take minutes, and whoever sent the signal kills the process before. It saves the last of the
+// append-only file, and gives back every goroutine, file and mapping. Clients that are still open are closed too; none may be in
+// use. Later calls do nothing.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	if s.mu.closed {

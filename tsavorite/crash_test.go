@@ -362,8 +362,9 @@ func recoverFrom(t *testing.T, l *lasting, files checkpoint.Files) *tsavorite.St
 	return store
 }
 
-// TestEveryWriteMayFail makes the Nth write to the device fail or tear, for every N, or the Nth sync, while the log is flushed, compacted and saved. A checkpoint
-// ends with the cause or is whole, nothing of the store is lost, the next checkpoint succeeds, and comes back.
+// TestEveryWriteMayFail makes the Nth write to the device fail or tear, for every N, or the Nth sync, while the log is flushed,
+// compacted and saved. A checkpoint ends with the cause or is whole, nothing of the store is lost, the next checkpoint succeeds, and
+// comes back.
 func TestEveryWriteMayFail(t *testing.T) {
 	watch(t, 4*time.Minute)
 	clock := newTestClock()

@@ -6,9 +6,9 @@ import (
 	"github.com/pyropedb/pyrope/tsavorite/internal/index"
 )
 
-// Latch latches the keys' buckets exclusively, so that the verbs that follow on these keys are one
-// atomic step, also when some of them wait for the device, and also for checkpoints and the journal (a unit, see BeginUnit). Unlatch must follow; only these keys may be
-// touched in between, and Latch must not be called again.
+// Latch latches the keys' buckets exclusively, so that the verbs that follow on these keys are one atomic step, also when some of
+// them wait for the device, and also for checkpoints and the journal (a unit, see BeginUnit). Unlatch must follow; only these keys
+// may be touched in between, and Latch must not be called again.
 //
 // Latches are taken in the order of their buckets, and kept while the session waits for the next one: two
 // sessions cannot wait for each other, and the one that waits gets its turn. Only when the index has moved a bucket

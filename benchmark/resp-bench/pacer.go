@@ -18,8 +18,9 @@ func newPacer(rate, inFlight, count, number int, began time.Time) pacer {
 	return pacer{interval: interval, due: began.Add(interval / time.Duration(count) * time.Duration(number))}
 }
 
-// await waits until the next send is due, and returns when its latency begins. For a worker that is late, because replies came late, that is
-// when it was due: what would have been sent in the meantime has waited for the server too. One that has slept begins when it wakes: the clock's delay is not the server's.
+// await waits until the next send is due, and returns when its latency begins. For a worker that is late, because replies came late,
+// that is when it was due: what would have been sent in the meantime has waited for the server too. One that has slept begins when
+// it wakes: the clock's delay is not the server's.
 func (p *pacer) await() time.Time {
 	now := time.Now()
 	if p.interval == 0 {

@@ -118,8 +118,8 @@ func (c *Client) line(now time.Time) string {
 // seconds is a duration in whole seconds, 0 for one that a step of the clock made negative.
 func seconds(d time.Duration) int64 { return max(int64(d/time.Second), 0) }
 
-// flags are the letters CLIENT LIST shows, in its order: O monitor, P subscribed, t tracking, R whose redirection is broken, B in broadcast mode, U unix socket,
-// e no-evict, T no-touch; N none of them.
+// flags are the letters CLIENT LIST shows, in its order: O monitor, P subscribed, t tracking, R whose redirection is broken, B in
+// broadcast mode, U unix socket, e no-evict, T no-touch; N none of them.
 func (c *Client) flags() string {
 	var flags string
 	if c.monitors.Load() {

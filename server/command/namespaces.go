@@ -7,9 +7,9 @@ import (
 	"github.com/pyropedb/pyrope/tsavorite"
 )
 
-// Which namespace each database has is an opaque entry of the journal, made whenever it changes: the number of databases
-// and the namespace of each one's keys, as varints; that of its chunks is the next. It goes in before the change is visible, so that no write to a namespace comes
-// before the entry that names it; and a namespace that an entry no longer names is dead for good.
+// Which namespace each database has is an opaque entry of the journal, made whenever it changes: the number of databases and the
+// namespace of each one's keys, as varints; that of its chunks is the next. It goes in before the change is visible, so that no
+// write to a namespace comes before the entry that names it; and a namespace that an entry no longer names is dead for good.
 
 // appendNamespaces appends the entry for these namespaces.
 func appendNamespaces(dst []byte, namespaces []uint32) []byte {

@@ -42,7 +42,8 @@ func Dial(tb testing.TB, address string) *Client {
 	return c
 }
 
-// DialTLS connects to a server that speaks TLS and has a certificate for localhost; the error is that of the handshake. The connection is closed when the test ends.
+// DialTLS connects to a server that speaks TLS and has a certificate for localhost; the error is that of the handshake. The
+// connection is closed when the test ends.
 func DialTLS(tb testing.TB, address string, config *tls.Config) (*Client, error) {
 	tb.Helper()
 	c := &Client{network: "tcp", address: address, secure: config}
