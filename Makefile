@@ -72,7 +72,7 @@ differential: ## Compare COUNT (200000) random commands of each family with redi
 	$(GO) test -count=1 -timeout 4h -run '^TestSame' ./server/servertest -args -seed $(or $(SEED),0) -commands $(or $(COUNT),200000)
 
 crash: ## Kill a server under load COUNT (200) times in each of four modes, and compare all data after each start (SEED=N repeats a load)
-	$(GO) test -count=1 -v -timeout 8h -run '^TestKilledServer' ./cmd/pyrope-server -args -kills $(or $(COUNT),200) $(if $(SEED),-seed $(SEED))
+	$(GO) test -count=1 -v -timeout 8h -run '^TestKilledServer' ./cmd/pyrope-server -args -kills $(or $(COUNT),200) -seed $(or $(SEED),0)
 
 docs: ## Renew the tables of docs/commands.md
 	$(GO) test -count=1 -run TestPageIsCurrent ./server/command -args -rewrite

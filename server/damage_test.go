@@ -115,7 +115,7 @@ func (d *dataDirectory) start(name string, content []byte) (all, log string, err
 // refuse and say which file is damaged and where. Of the end of the append-only file, behind the checkpoint, what is cut off may
 // be missing: a crash leaves the same.
 func TestDamagedFiles(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testSeed()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 1))
 	for _, c := range saveCases {

@@ -28,7 +28,7 @@ func main() {
 	for range 49 {
 		round()
 	}
-	for end := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > goroutines || openFiles() > files; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); runtime.NumGoroutine() > goroutines || openFiles() > files; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			fmt.Printf("%d goroutines, %d before; %d files, %d before\n", runtime.NumGoroutine(), goroutines, openFiles(), files)
 			os.Exit(1)

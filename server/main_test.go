@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 // leftBehind describes what is still there after a grace, or is empty.
 func leftBehind(files int) string {
 	var stacks string
-	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		buffer := make([]byte, 1<<20)
 		stacks = string(buffer[:runtime.Stack(buffer, true)])
 		if !strings.Contains(strings.Join(strings.Split(stacks, "\n\n")[1:], "\n\n"), "pyropedb/pyrope") && openFiles() <= files {

@@ -61,7 +61,11 @@ func TestCheckpointsSurviveRestarts(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			options := c.options(t)
 			want := ""
-			for round := range 4 {
+			rounds := 4
+			if testing.Short() {
+				rounds = 3
+			}
+			for round := range rounds {
 				options.Memory = config.Size(256<<20) << (round % 2)
 				options.MaxDatabases = 16 - round
 				d := openServer(t, options)
@@ -99,7 +103,11 @@ func TestCountsAreThoseOfTheCut(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			options := c.options(t)
 			options.Memory = 64 << 20
-			for range 3 {
+			rounds := 3
+			if testing.Short() {
+				rounds = 1
+			}
+			for range rounds {
 				d := openServer(t, options)
 				stop := make(chan struct{})
 				var writers sync.WaitGroup
@@ -385,7 +393,7 @@ func TestSegmentsComeBackByThemselves(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.awaitInfo("rdb_saves", "2")
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		if _, err := os.Stat(first); os.IsNotExist(err) {
 			break
 		}

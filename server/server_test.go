@@ -187,19 +187,26 @@ func TestSleepKeepsNobodyElseWaiting(t *testing.T) {
 	options.NetworkThreads = 1
 	s := start(t, options)
 	sleeper, other := dial(t, s), dial(t, s)
-	if err := sleeper.Send(servertest.AppendCommand(nil, "DEBUG", "SLEEP", "1.5")); err != nil {
-		t.Fatal(err)
-	}
-	begin := time.Now()
-	eventually(t, "the sleeper is seen", func() bool { return strings.Contains(do(t, other, "CLIENT LIST"), "cmd=debug") })
-	for range 100 {
-		check(t, other, "PING", "+PONG")
-	}
-	if took := time.Since(begin); took > time.Second {
-		t.Errorf("100 commands beside a sleeping one took %v", took)
-	}
-	if reply, _, err := sleeper.Receive(); err != nil || string(reply.Text) != "OK" || time.Since(begin) < 1300*time.Millisecond {
-		t.Errorf("the sleeper got %q, %v after %v", reply.Text, err, time.Since(begin))
+	for seconds := 1; ; seconds *= 4 { // longer on a slow machine
+		sleep := time.Duration(seconds) * time.Second
+		begin := time.Now()
+		if err := sleeper.Send(servertest.AppendCommand(nil, "DEBUG", "SLEEP", fmt.Sprint(seconds))); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the sleeper is seen", func() bool { return strings.Contains(do(t, other, "CLIENT LIST"), "cmd=debug") })
+		for range 100 {
+			check(t, other, "PING", "+PONG")
+		}
+		took := time.Since(begin)
+		if reply, _, err := sleeper.Receive(); err != nil || string(reply.Text) != "OK" || time.Since(begin) < sleep {
+			t.Errorf("the sleeper got %q, %v after %v", reply.Text, err, time.Since(begin))
+		}
+		if took < sleep*3/4 {
+			break
+		}
+		if seconds > 10 {
+			t.Fatalf("100 commands beside one that sleeps %v took %v", sleep, took)
+		}
 	}
 	check(t, sleeper, "PING", "+PONG")
 }
@@ -216,7 +223,7 @@ func TestCloseEndsSleep(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
-	if took := time.Since(begin); took > 3*time.Second {
+	if took := time.Since(begin); took > time.Minute {
 		t.Errorf("Close took %v", took)
 	}
 }
@@ -229,7 +236,7 @@ func TestShutdownIsRequested(t *testing.T) {
 	}
 	select {
 	case <-s.ShutdownRequested():
-	case <-time.After(5 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("SHUTDOWN requests nothing")
 	}
 	check(t, dial(t, s), "PING", "+PONG") // until the owner calls Close

@@ -53,62 +53,75 @@ func onSlowDevice(t *testing.T, delay time.Duration, options config.Options) (*s
 }
 
 // TestOneWaitsAThousandAreServed has one connection wait for a slow device, parked or handed off, and a thousand others
-// on the same loop that do not notice.
+// on the same loop that do not notice. On a crowded machine they take longer: the device gets slower until they are done in time.
 func TestOneWaitsAThousandAreServed(t *testing.T) {
 	for name, command := range map[string][]string{"parked": {"GET", "cold"}, "handed off": {"STRLEN", "cold"}} {
 		t.Run(name, func(t *testing.T) {
-			const delay = 3 * time.Second
-			s, slow := onSlowDevice(t, delay, config.Options{})
-			others := make([]*servertest.Client, 1000)
-			for i := range others {
-				others[i] = dial(t, s)
-				check(t, others[i], "PING", "+PONG")
+			var problem string
+			for delay := time.Second; delay <= 30*time.Second; delay *= 3 {
+				if problem = oneWaits(t, delay, command); problem == "" {
+					return
+				}
+				t.Logf("with a device that takes %v: %s", delay, problem)
 			}
-			waiting := dial(t, s)
-			late := make(chan string, 1)
-			before, _, _ := slow.Counts()
-			began := time.Now()
-			go func() {
-				reply, err := waiting.Do(command...)
-				late <- fmt.Sprintf("%s, %v", servertest.Notation(reply), err)
-			}()
-			eventually(t, "the device to be asked", func() bool {
-				reads, _, _ := slow.Counts()
-				return reads > before
-			})
-			took := make([]time.Duration, len(others))
-			for i, c := range others {
-				asked := time.Now()
-				check(t, c, "GET hot", `"found at once"`)
-				took[i] = time.Since(asked)
-			}
-			if len(late) > 0 {
-				t.Error("the late reply came before all others were served")
-			}
-			slices.Sort(took)
-			const limit = 2 * time.Millisecond // of one reply; on a crowded machine a few may take longer
-			within, _ := slices.BinarySearch(took, limit)
-			if within < len(took)*3/4 {
-				t.Errorf("%d of %d replies within %v, half of them within %v", within, len(took), limit, took[len(took)/2])
-			}
-			t.Logf("beside the wait %d of %d replies within %v, half of them within %v, the slowest %v", within, len(took), limit,
-				took[len(took)/2], took[len(took)-1])
-			want := map[string]string{"parked": `"found late", <nil>`, "handed off": ":10, <nil>"}[name]
-			if got := <-late; got != want {
-				t.Errorf("the late reply is %s, want %s", got, want)
-			}
-			if waited := time.Since(began); waited < delay {
-				t.Errorf("the device answered after %v", waited)
-			}
-			log, err := others[0].Do("SLOWLOG", "GET")
-			if err != nil || !slices.ContainsFunc(log.Elements, func(entry resp.Value) bool {
-				return entry.Elements[2].Integer >= delay.Microseconds() &&
-					servertest.Notation(entry.Elements[3]) == fmt.Sprintf(`["%s" "cold"]`, command[0])
-			}) {
-				t.Errorf("the slow log has %s, %v", servertest.Notation(log), err)
-			}
+			t.Error(problem)
 		})
 	}
+}
+
+// oneWaits describes what shows that others wait for the command of one connection, or is empty.
+func oneWaits(t *testing.T, delay time.Duration, command []string) (problem string) {
+	t.Helper()
+	s, slow := onSlowDevice(t, delay, config.Options{})
+	others := make([]*servertest.Client, 1000)
+	for i := range others {
+		others[i] = dial(t, s)
+		check(t, others[i], "PING", "+PONG")
+	}
+	waiting := dial(t, s)
+	late := make(chan string, 1)
+	before, _, _ := slow.Counts()
+	began := time.Now()
+	go func() {
+		reply, err := waiting.Do(command...)
+		late <- fmt.Sprintf("%s, %v", servertest.Notation(reply), err)
+	}()
+	eventually(t, "the device to be asked", func() bool {
+		reads, _, _ := slow.Counts()
+		return reads > before
+	})
+	took := make([]time.Duration, len(others))
+	for i, c := range others {
+		asked := time.Now()
+		check(t, c, "GET hot", `"found at once"`)
+		took[i] = time.Since(asked)
+	}
+	if len(late) > 0 {
+		problem = "the late reply came before all others were served"
+	}
+	slices.Sort(took)
+	const limit = 2 * time.Millisecond // of one reply; on a crowded machine a few may take longer
+	within, _ := slices.BinarySearch(took, limit)
+	served := fmt.Sprintf("%d of %d replies within %v, half of them within %v, the slowest %v", within, len(took), limit,
+		took[len(took)/2], took[len(took)-1])
+	if t.Logf("beside the wait %s", served); problem == "" && within < len(took)*3/4 {
+		problem = served
+	}
+	want := map[string]string{"GET": `"found late", <nil>`, "STRLEN": ":10, <nil>"}[command[0]]
+	if got := <-late; got != want {
+		t.Errorf("the late reply is %s, want %s", got, want)
+	}
+	if waited := time.Since(began); waited < delay {
+		t.Errorf("the device answered after %v", waited)
+	}
+	log, err := others[0].Do("SLOWLOG", "GET")
+	if err != nil || !slices.ContainsFunc(log.Elements, func(entry resp.Value) bool {
+		return entry.Elements[2].Integer >= delay.Microseconds() &&
+			servertest.Notation(entry.Elements[3]) == fmt.Sprintf(`["%s" "cold"]`, command[0])
+	}) {
+		t.Errorf("the slow log has %s, %v", servertest.Notation(log), err)
+	}
+	return problem
 }
 
 // TestWhoWaitsForTheDeviceIsNotIdle: a connection is not closed as idle while its command waits, longer than it may be

@@ -51,7 +51,7 @@ func besieged(t *testing.T) map[string]config.Options {
 func inSiege(t *testing.T, attack func(t *testing.T, s *server.Server, seed uint64)) {
 	for name, options := range besieged(t) {
 		t.Run(name, func(t *testing.T) {
-			seed := uint64(time.Now().UnixNano())
+			seed := testSeed()
 			t.Logf("seed %d", seed)
 			s := start(t, options)
 			t.Run("attack", func(t *testing.T) { attack(t, s, seed) })
@@ -82,7 +82,7 @@ func siegeTime() time.Duration {
 	if testing.Short() {
 		return 300 * time.Millisecond
 	}
-	return 2 * time.Second
+	return time.Second
 }
 
 // pipeline sends commands at once and returns their replies.
@@ -171,7 +171,7 @@ func TestCloseLeavesABacklog(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
-	if took := time.Since(begin); took > patience+time.Second {
+	if took := time.Since(begin); took > patience+3*time.Second {
 		t.Errorf("Close took %v", took)
 	}
 }
@@ -582,7 +582,7 @@ func TestStrangersHoldNoMemory(t *testing.T) {
 		return
 	}
 	defer func() { _ = conn.Close() }()
-	_ = conn.SetWriteDeadline(time.Now().Add(10 * time.Second))
+	_ = conn.SetWriteDeadline(time.Now().Add(time.Minute))
 	_, err := conn.Write(bytes.Repeat([]byte("PING\r\n"), 5<<20))
 	var timeout net.Error
 	if err == nil || errors.As(err, &timeout) && timeout.Timeout() {

@@ -70,7 +70,7 @@ func TestCopiesFromTheReadOnlyPartDoNotAllocate(t *testing.T) {
 	for _, key := range keys {
 		mustBe(t, "Upsert", s.Upsert(key, value, tsavorite.Metadata{}), tsavorite.Created)
 	}
-	for deadline := time.Now().Add(10 * time.Second); store.Info().SafeReadOnlyAddress < 4000*136; {
+	for deadline := time.Now().Add(time.Minute); store.Info().SafeReadOnlyAddress < 4000*136; {
 		s.Leave() // so that the address moves
 		if time.Now().After(deadline) {
 			t.Fatalf("the read-only part ends at %d", store.Info().SafeReadOnlyAddress)

@@ -173,14 +173,14 @@ func TestBoundOfTheDevice(t *testing.T) {
 	wantRound(t, s, count, 19)
 	s.Enter()
 	for n := range full {
-		for deadline := time.Now().Add(10 * time.Second); s.Delete(compactKey(n)) > tsavorite.Blind; {
+		for deadline := time.Now().Add(time.Minute); s.Delete(compactKey(n)) > tsavorite.Blind; {
 			if time.Now().After(deadline) {
 				t.Fatalf("key %d cannot be deleted: %v", n, s.Err())
 			}
 		}
 	}
 	s.Leave()
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		s.Enter()
 		status := s.Upsert(compactKey(1), []byte("room"), tsavorite.Metadata{})
 		s.Leave()

@@ -22,7 +22,7 @@ func compactKey(n int) tsavorite.Key { return tsavorite.Key{Bytes: fmt.Appendf(n
 // upsertSoon retries a write that finds memory full while compaction is at work.
 func upsertSoon(t *testing.T, session *tsavorite.Session, key tsavorite.Key, value []byte) {
 	t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for {
 		session.Enter()
 		status := session.Upsert(key, value, tsavorite.Metadata{})
@@ -100,7 +100,7 @@ func TestFullMemoryRefusesAndRecovers(t *testing.T) {
 	for n := range stored {
 		upsertSoon(t, session, compactKey(1000+n), value)
 	}
-	if took := time.Since(started); took > 2*time.Second {
+	if took := time.Since(started); took > 30*time.Second {
 		t.Fatalf("writes succeeded only after %v", took)
 	}
 }

@@ -273,7 +273,7 @@ func (f *crashFiles) torn(node *crashNode) []byte {
 // TestPowerFailsInACheckpoint cuts the power at every operation on the files of a checkpoint, and lets disk and device forget or tear what was not synced.
 // What comes back is the checkpoint before or the new one, whole; the new one if it was reported to be there.
 func TestPowerFailsInACheckpoint(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testSeed()
 	t.Logf("seed %d", seed)
 	for _, kind := range []string{"", "localmemory"} {
 		t.Run("device "+kind, func(t *testing.T) {

@@ -69,7 +69,7 @@ type acknowledged struct {
 
 func openAcknowledged(t *testing.T, d device.Device) *acknowledged {
 	t.Helper()
-	watch(t, time.Minute)
+	watch(t, 4*time.Minute)
 	a := &acknowledged{t: t}
 	a.store, a.session = openStore(t, tsavorite.Options{Device: d, PageBytes: 16 << 10, MemoryBytes: 64 << 10, IndexBytes: 256 << 10})
 	return a

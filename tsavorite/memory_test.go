@@ -64,7 +64,7 @@ func checkMemory(t *testing.T, session *tsavorite.Session, until int) (there int
 // residentWithin waits until the log has at most so many pages in memory.
 func residentWithin(t *testing.T, store *tsavorite.Store, pages uint64) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); store.Info().ResidentBytes > pages*memoryPage; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); store.Info().ResidentBytes > pages*memoryPage; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d bytes stay in memory, more than %d pages: %+v", store.Info().ResidentBytes, pages, store.Info())
 		}

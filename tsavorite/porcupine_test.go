@@ -445,7 +445,7 @@ func testHistories(t *testing.T, truncates bool) {
 	for _, settings := range append(concurrentStores(), compactedStore) {
 		t.Run(settings.name, func(t *testing.T) {
 			watch(t, 4*time.Minute)
-			seed := uint64(time.Now().UnixNano())
+			seed := testSeed()
 			store := settings.open(t)
 			withPressure(t, settings, store, func() {
 				for round := range rounds {
@@ -533,7 +533,7 @@ func TestLatchedTransfersKeepTheSum(t *testing.T) {
 	}
 	for _, settings := range concurrentStores() {
 		t.Run(settings.name, func(t *testing.T) {
-			seed := uint64(time.Now().UnixNano())
+			seed := testSeed()
 			store := settings.open(t)
 			all := make([]tsavorite.Key, accounts)
 			opening := openSession(t, store)

@@ -14,18 +14,17 @@ func longValue(n, size int) []byte {
 	return bytes.Repeat(word, size/len(word)+1)[:size]
 }
 
-// TestAHundredLongValues has a hundred connections write a value of 10 MB each at the same time, and then read one each: nothing is refused, every
+// TestAHundredLongValues has a hundred connections write a value of 10 MB each (2 MB to the backend of goroutines) at the same time, and then read one each: nothing is refused, every
 // byte is right, somebody else is served meanwhile, and the process has no more than the values, the requests that are under
 // way, and as much again for buffers that grew. Memory is enough for all that connections may hold; beyond it they are dropped when they stall.
 func TestAHundredLongValues(t *testing.T) {
 	const count = 100
-	size := 10 << 20
-	if testing.Short() {
-		size = 512 << 10
-	}
-	memory, limit := 9*count*size, 64<<20+3*count*size
-	for _, backend := range []string{"epoll", "net"} {
+	for backend, size := range map[string]int{"epoll": 10 << 20, "net": 2 << 20} {
 		t.Run(backend, func(t *testing.T) {
+			if testing.Short() {
+				size = 512 << 10
+			}
+			memory, limit := 9*count*size, 64<<20+3*count*size
 			p := startProcess(t, "--memory", fmt.Sprint(memory), "--network-backend", backend)
 			other := p.talk(t)
 			stop := p.watchResident(t)

@@ -34,7 +34,7 @@ func (o *output) String() string {
 // waitFor waits until the program has printed a text.
 func (o *output) waitFor(t *testing.T, text string) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !strings.Contains(o.String(), text); time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !strings.Contains(o.String(), text); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("%q is not printed; there is %q", text, o.String())
 		}
@@ -62,7 +62,7 @@ func (p *program) exits(t *testing.T, want int) {
 		if code != want {
 			t.Errorf("exit code %d, want %d; it says %q %q", code, want, p.stdout.String(), p.stderr.String())
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatalf("the program does not end; it says %q %q", p.stdout.String(), p.stderr.String())
 	}
 }
@@ -125,7 +125,7 @@ func TestHangUpReloads(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.signals <- syscall.SIGHUP
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(2 * time.Millisecond) {
 		text, _ := os.ReadFile(path)
 		if strings.Contains(string(text), `"msg":"reloaded"`) {
 			break

@@ -51,7 +51,7 @@ func startProcess(t *testing.T, arguments ...string) *process {
 // connect waits until the process takes connections.
 func (p *process) connect(t *testing.T) net.Conn {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(200 * time.Microsecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(200 * time.Microsecond) {
 		if connection, err := net.Dial("unix", p.socket); err == nil {
 			t.Cleanup(func() { connection.Close() })
 			return connection

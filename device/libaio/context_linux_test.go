@@ -43,7 +43,7 @@ func await(t *testing.T, c *context, count int) map[uint32]int64 {
 	t.Helper()
 	results := make(map[uint32]int64)
 	buffer := make([]ring.Completion, 3)
-	for deadline := time.Now().Add(10 * time.Second); len(results) < count; {
+	for deadline := time.Now().Add(time.Minute); len(results) < count; {
 		n := c.Reap(buffer)
 		for _, completion := range buffer[:n] {
 			results[completion.Slot] = completion.Result

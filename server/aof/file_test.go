@@ -185,7 +185,7 @@ func TestCommitPositions(t *testing.T) {
 	}
 	s.session.Upsert(key(1), []byte("b"), tsavorite.Metadata{})
 	s.file.SetCommitInterval(time.Millisecond)
-	for end := time.Now().Add(10 * time.Second); s.file.CommittedUntil() < s.session.Journaled(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); s.file.CommittedUntil() < s.session.Journaled(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the background does not commit")
 		}

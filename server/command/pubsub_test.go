@@ -9,6 +9,7 @@ import (
 
 	"github.com/pyropedb/pyrope/device"
 	"github.com/pyropedb/pyrope/server"
+	"github.com/pyropedb/pyrope/server/command"
 	"github.com/pyropedb/pyrope/server/config"
 	"github.com/pyropedb/pyrope/server/resp"
 	"github.com/pyropedb/pyrope/server/servertest"
@@ -119,7 +120,7 @@ func listenerCommand(random *rand.Rand) []string {
 func TestListenersHearWhatRedisTells(t *testing.T) {
 	for _, protocol := range []string{"2", "3"} {
 		t.Run("resp"+protocol, func(t *testing.T) {
-			seed := rand.Uint64()
+			seed := command.NewSeed()
 			random := rand.New(rand.NewPCG(seed, 0))
 			addresses := []string{startPyrope(t), servertest.StartRedis(t)}
 			var clients [2][2]*servertest.Client // by server, by client

@@ -332,7 +332,7 @@ func countDescriptors(t *testing.T) int {
 	return len(entries)
 }
 
-// eventually waits up to ten seconds for condition.
+// eventually waits up to a minute for condition.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !condition(); time.Sleep(time.Millisecond) {

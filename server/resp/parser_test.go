@@ -87,7 +87,11 @@ func stream() (wire []byte, requests [][]string) {
 
 func TestStreamCutAtEveryByte(t *testing.T) {
 	wire, want := stream()
-	for cut := range len(wire) + 1 {
+	every := 1
+	if testing.Short() {
+		every = 7
+	}
+	for cut := 0; cut <= len(wire); cut += every {
 		var parser resp.Parser
 		got, failure := readAll(t, &parser, wire, cut)
 		if diff := cmp.Diff(want, got); diff != "" || failure != "" {
@@ -201,9 +205,13 @@ func TestParserDoesNotAllocate(t *testing.T) {
 // TestRandomStreams cuts random streams at random places and compares with what was sent, and with
 // redcon, which reads well-formed multibulks alike.
 func TestRandomStreams(t *testing.T) {
-	seed := rand.Uint64()
+	seed := testSeed()
 	random := rand.New(rand.NewPCG(seed, 0))
-	for range 300 {
+	rounds := 300
+	if testing.Short() {
+		rounds = 60
+	}
+	for range rounds {
 		var wire []byte
 		var want [][]string
 		for range 1 + random.IntN(20) {

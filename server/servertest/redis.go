@@ -11,7 +11,7 @@ import (
 )
 
 // startTimeout is how long redis-server may take to answer.
-const startTimeout = 10 * time.Second
+const startTimeout = time.Minute
 
 // StartRedis starts a redis-server, without persistence and with its files in a directory of the
 // test's, and returns its address. It ends with the test. If there is no redis-server the test is

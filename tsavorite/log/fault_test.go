@@ -76,7 +76,7 @@ func TestFailedWrites(t *testing.T) {
 		if failed != nil && n%2 == 1 && !errors.Is(failed, syscall.ENOSPC) {
 			t.Fatalf("write %d fails with %v", n, failed)
 		}
-		for end := time.Now().Add(10 * time.Second); l.Err() != nil; time.Sleep(time.Millisecond) {
+		for end := time.Now().Add(time.Minute); l.Err() != nil; time.Sleep(time.Millisecond) {
 			if time.Now().After(end) {
 				t.Fatalf("write %d: the log does not recover from %v", n, l.Err())
 			}
@@ -115,7 +115,7 @@ func TestFullDevice(t *testing.T) {
 		t.Errorf("info: %+v", info)
 	}
 	faulty.Disarm()
-	for end := time.Now().Add(10 * time.Second); l.Err() != nil; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); l.Err() != nil; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the log does not recover")
 		}

@@ -85,8 +85,8 @@ func configurations(t *testing.T) []configuration {
 			return closing(t, d, err)
 		}
 		list = append(list,
-			configuration{name: native.name + ",tiny", open: open, spills: true, slow: 2, options: tiny},
-			configuration{name: native.name + ",more", open: open, spills: true, slow: 2, options: sized(growing, 8, 90)})
+			configuration{name: native.name + ",tiny", open: open, spills: true, slow: 5, options: tiny},
+			configuration{name: native.name + ",more", open: open, spills: true, slow: 5, options: sized(growing, 8, 90)})
 	}
 	return append(list,
 		configuration{name: "faults,late", open: openLate, spills: true, slow: 8, options: growing},

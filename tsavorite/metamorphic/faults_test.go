@@ -89,7 +89,7 @@ func (f *faults) settle(r *run) {
 	}
 	f.device.Disarm()
 	f.readAt, f.writeAt = 0, 0
-	for deadline := time.Now().Add(10 * time.Second); r.store.Info().FlushError != ""; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); r.store.Info().FlushError != ""; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			r.fail(-1, "the store has not recovered from a failed flush")
 		}

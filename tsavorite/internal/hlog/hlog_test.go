@@ -223,9 +223,9 @@ func checkRecord(r record.Record, id uint64) error {
 // eventually waits until a condition that the pager brings about holds.
 func (l *testLog) eventually(what string, condition func() bool) {
 	l.t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !condition(); time.Sleep(100 * time.Microsecond) {
+	for deadline := time.Now().Add(time.Minute); !condition(); time.Sleep(100 * time.Microsecond) {
 		if time.Now().After(deadline) {
-			l.t.Fatalf("%s: not within 10 s; %v, error %v", what, l.Addresses(), l.Err())
+			l.t.Fatalf("%s: not within a minute; %v, error %v", what, l.Addresses(), l.Err())
 		}
 	}
 }

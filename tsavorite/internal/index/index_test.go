@@ -363,7 +363,7 @@ func TestDoubleWaitsForALatch(t *testing.T) {
 	retire := keepRetired(t, &retired)
 	done := make(chan error, 1)
 	go func() { done <- x.Double(atBegin, retire, nil) }()
-	for deadline := time.Now().Add(10 * time.Second); !table.Bucket(first).IsMoved(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !table.Bucket(first).IsMoved(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the first bucket does not move")
 		}

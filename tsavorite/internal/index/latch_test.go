@@ -69,7 +69,7 @@ func TestWriterWaitsForReaders(t *testing.T) {
 		latched.Store(true)
 		done <- outcome
 	}()
-	for deadline := time.Now().Add(10 * time.Second); b.TryShared() == index.Latched; runtime.Gosched() {
+	for deadline := time.Now().Add(time.Minute); b.TryShared() == index.Latched; runtime.Gosched() {
 		b.ReleaseShared()
 		if time.Now().After(deadline) {
 			t.Fatal("a waiting writer does not keep new readers out")
