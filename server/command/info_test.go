@@ -275,3 +275,41 @@ func TestInfoOfTheVerification(t *testing.T) {
 	}
 	check("done")
 }
+
+// TestMallocStats reads the report: the classes of the Go runtime add up to its total, and the engine's figures are those of INFO.
+func TestMallocStats(t *testing.T) {
+	c := newTestContext(t, tsavorite.Options{})
+	client := &Client{}
+	one(t, c, client, "SET", "key", strings.Repeat("v", 1000))
+	reply := one(t, c, client, "MEMORY", "malloc-stats")
+	classes, total, engine := uint64(0), uint64(0), map[string]uint64{}
+	for line := range strings.Lines(bulkOf(t, reply)) {
+		name, value, found := strings.Cut(strings.TrimSpace(line), ": ")
+		bytes, ok := parseInteger([]byte(strings.TrimSuffix(value, " bytes")))
+		switch {
+		case !found || !ok:
+		case name == "memory/classes/total":
+			total = uint64(bytes)
+		case strings.HasPrefix(name, "memory/classes/"):
+			classes += uint64(bytes)
+		default:
+			engine[name] = uint64(bytes)
+		}
+	}
+	if total == 0 || classes != total {
+		t.Errorf("the classes add up to %d bytes of %d: %s", classes, total, reply)
+	}
+	if info := c.State.Store.Info(); engine["log/resident"] != info.ResidentBytes || engine["index/buckets"] != info.IndexBytes || info.ResidentBytes == 0 {
+		t.Errorf("the report says %v; the store %+v", engine, info)
+	}
+	for _, part := range []string{"gc/cycles/total: ", "gc/gomemlimit: ", "memory/classes/heap/released: ", "memory/classes/heap/stacks: "} {
+		if !strings.Contains(reply, part) {
+			t.Errorf("the report has no line %q: %s", part, reply)
+		}
+	}
+	expect(t, c, client, "-ERR wrong number of arguments for 'memory|malloc-stats' command\r\n", "MEMORY", "MALLOC-STATS", "x")
+	one(t, c, client, "HELLO", "3")
+	if reply := one(t, c, client, "MEMORY", "MALLOC-STATS"); !strings.HasPrefix(reply, "=") || !strings.Contains(reply[:20], "txt:") {
+		t.Errorf("in RESP3 it is %.30q", reply)
+	}
+}

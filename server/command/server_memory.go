@@ -127,6 +127,8 @@ func memoryHelp(c *Context) {
 	c.help("MEMORY <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
 		"DOCTOR",
 		"    Get what is wrong with the server's memory.",
+		"MALLOC-STATS",
+		"    Get what the Go runtime and the engine have allocated.",
 		"PURGE",
 		"    Give free memory back to the system.",
 		"STATS",

@@ -37,6 +37,8 @@ var objectCommands = []Command{
 				Group: "server", Since: "4.0.0", Complexity: "O(1)", Summary: "Where the server's memory goes"},
 			{Name: "doctor", Arity: 2, Categories: InSlow, Handler: memoryDoctor,
 				Group: "server", Since: "4.0.0", Complexity: "O(1)", Summary: "What is wrong with the server's memory"},
+			{Name: "malloc-stats", Arity: 2, Categories: InSlow, Handler: memoryMallocStats,
+				Group: "server", Since: "4.0.0", Complexity: "O(1)", Summary: "What the Go runtime and the engine have allocated"},
 			{Name: "purge", Arity: 2, Categories: InSlow, Handler: memoryPurge,
 				Group: "server", Since: "4.0.0", Complexity: "O(N) in the size of the Go heap", Summary: "Give free memory back to the system"},
 			{Name: "help", Arity: 2, Flags: helpFlags, Categories: InSlow, Handler: memoryHelp,

@@ -25,7 +25,7 @@ func compareServers(words []string, tested, reference resp.Value) (problem strin
 		return ""
 	case name == "CLIENT" && (sub == "ID" || sub == "INFO" || sub == "LIST"):
 		return ""
-	case name == "MEMORY" && (sub == "DOCTOR" || sub == "STATS"), name == "LATENCY" && sub == "DOCTOR":
+	case name == "MEMORY" && (sub == "DOCTOR" || sub == "STATS" || sub == "MALLOC-STATS") && len(words) == 2, name == "LATENCY" && sub == "DOCTOR":
 		return ""
 	case name == "CONFIG" && sub == "GET" && slices.Contains(words, "*"):
 		return ""

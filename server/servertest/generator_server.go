@@ -28,7 +28,7 @@ var serverTemplates = []string{
 	"CONFIG word", "CONFIG word word", "CONFIG GET parameter", "CONFIG GET parameter parameter", "CONFIG SET parameter word", "CONFIG SET parameter integer",
 	"CONFIG SET parameter integer parameter word", "CONFIG SET word word", "CONFIG SET parameter integer parameter",
 	"OBJECT word", "OBJECT word word", "OBJECT inspection key", "OBJECT inspection key word",
-	"MEMORY word", "MEMORY word word", "MEMORY USAGE nokey", "MEMORY USAGE nokey SAMPLES integer", "MEMORY USAGE nokey word word", "MEMORY USAGE nokey SAMPLES word", "MEMORY PURGE",
+	"MEMORY word", "MEMORY word word", "MEMORY USAGE nokey", "MEMORY USAGE nokey SAMPLES integer", "MEMORY USAGE nokey word word", "MEMORY USAGE nokey SAMPLES word", "MEMORY PURGE", "MEMORY MALLOC-STATS", "MEMORY MALLOC-STATS word",
 	"LATENCY word", "LATENCY HISTORY word", "LATENCY GRAPH word", "LATENCY RESET word word", "LATENCY LATEST", "LATENCY HISTOGRAM word", "LATENCY DOCTOR word",
 	"SLOWLOG word", "SLOWLOG GET", "SLOWLOG GET integer", "SLOWLOG GET word", "SLOWLOG LEN", "SLOWLOG LEN word", "SLOWLOG RESET",
 	"DEBUG word", "DEBUG SLEEP 0", "DEBUG SET-ACTIVE-EXPIRE 1", "DEBUG PROTOCOL prototype", "DEBUG ERROR word", "DEBUG STRINGMATCH-LEN word word", "DEBUG OBJECT nokey",
