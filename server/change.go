@@ -34,13 +34,12 @@ func (s *Server) change(assign func(*config.Options)) error {
 	s.handler.use(&after)
 	s.saver.refuseWrites()
 	s.changeMemory(before, &after)
-	s.mu.Lock()
-	listening := s.mu.network
-	s.mu.Unlock()
+	listening := s.listening()
 	if listening == nil {
 		return nil
 	}
 	listening.SetInputHardBytes(int(after.QueryBufferLimit))
+	listening.SetIntakeBytes(intakeBytes(after.Memory))
 	if after.TCPKeepAlive == before.TCPKeepAlive {
 		return nil
 	}

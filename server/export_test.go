@@ -17,6 +17,13 @@ func (s *Server) DropStalled(moments ...time.Time) {
 	}
 }
 
+// DropLaggards has a governor look at incomplete requests at several moments.
+func (s *Server) DropLaggards(moments ...time.Time) {
+	for _, moment := range moments {
+		s.dropLaggards(moment)
+	}
+}
+
 // WrapDevice has the store use what wrap makes of the device.
 func (o *Options) WrapDevice(wrap func(device.Device) device.Device) { o.hooks.wrapDevice = wrap }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -65,8 +66,8 @@ func TestIdleTimeout(t *testing.T) {
 // goes. One that a command keeps waiting does not, whatever it holds.
 func TestStalledPeersMakeRoom(t *testing.T) {
 	s := start(t, small())
-	const held = 3 << 20
-	begin := fmt.Sprintf("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$%d\r\n%s", 2*held, strings.Repeat("x", held))
+	const held, rest = 1_200_000, 200_000
+	begin := fmt.Sprintf("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$%d\r\n%s", held+rest, strings.Repeat("x", held))
 	stalled, paused := raw(t, s.Addr().String()), raw(t, s.Addr().String())
 	for _, conn := range []net.Conn{stalled, paused} {
 		if _, err := io.WriteString(conn, begin); err != nil {
@@ -79,7 +80,7 @@ func TestStalledPeersMakeRoom(t *testing.T) {
 		return err == nil && strings.Count(string(reply.Text), fmt.Sprintf(" qbuf=%d ", len(begin))) == 2
 	})
 	check(t, admin, "CLIENT PAUSE 60000 WRITE", "+OK")
-	if _, err := io.WriteString(paused, strings.Repeat("x", held)+"\r\n"); err != nil {
+	if _, err := io.WriteString(paused, strings.Repeat("x", rest)+"\r\n"); err != nil {
 		t.Fatal(err)
 	}
 	now := time.Now()
@@ -92,6 +93,51 @@ func TestStalledPeersMakeRoom(t *testing.T) {
 	if _, err := io.ReadFull(paused, reply); err != nil || string(reply) != "+OK\r\n" {
 		t.Errorf("one that was kept waiting gets %q, %v", reply, err)
 	}
+}
+
+// TestLaggardsMakeRoom: one whose peer has begun a request and sends the rest a byte at a time is closed when others need the room, and they are
+// served. INFO tells of those who wait, and an idle timeout does not end them.
+func TestLaggardsMakeRoom(t *testing.T) {
+	s := start(t, small())
+	const size = 2_000_000
+	begin := fmt.Sprintf("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$%d\r\n%s", size, strings.Repeat("x", size/2))
+	admin := dial(t, s)
+	check(t, admin, "CONFIG SET timeout 1", "+OK")
+	trickles := raw(t, s.Addr().String())
+	if _, err := io.WriteString(trickles, begin); err != nil {
+		t.Fatal(err)
+	}
+	trickle := func() bool {
+		_, err := io.WriteString(trickles, "x")
+		return err == nil
+	}
+	eventually(t, "the server holds the first request", func() bool {
+		held, err := strconv.Atoi(info(t, admin, "memory")["mem_clients_normal"])
+		return err == nil && held >= size/2
+	})
+	waits := raw(t, s.Addr().String())
+	if _, err := io.WriteString(waits, begin[:len(begin)-size/2+100_000]); err != nil {
+		t.Fatal(err)
+	}
+	waiting := func() bool { return info(t, admin, "clients")["input_waiting_clients"] == "1" }
+	eventually(t, "the second to wait", waiting)
+	for range 12 {
+		time.Sleep(200 * time.Millisecond)
+		if !trickle() || !waiting() {
+			t.Fatal("the second does not wait for the first")
+		}
+	}
+	now := time.Now()
+	s.DropLaggards(now, now.Add(11*time.Second))
+	ends(t, trickles)
+	if _, err := io.WriteString(waits, strings.Repeat("x", size-100_000)+"\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	reply := make([]byte, 5)
+	if _, err := io.ReadFull(waits, reply); err != nil || string(reply) != "+OK\r\n" {
+		t.Errorf("one that waited gets %q, %v", reply, err)
+	}
+	check(t, dial(t, s), "STRLEN k", fmt.Sprint(":", size))
 }
 
 // TestOutputLimits has peers that read nothing, with both kinds of limit, with and without TLS.

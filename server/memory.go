@@ -12,6 +12,7 @@ import (
 	"github.com/pyropedb/pyrope/device/aligned"
 	"github.com/pyropedb/pyrope/server/command"
 	"github.com/pyropedb/pyrope/server/config"
+	"github.com/pyropedb/pyrope/server/network"
 )
 
 const (
@@ -24,6 +25,8 @@ const (
 	// nobody minds.
 	stallPatience = 10 * time.Second
 	stallBytes    = 64 << 10
+	// minIntakeBytes is the least that incomplete requests may take, whatever the connections' part of the cap.
+	minIntakeBytes = 4 << 20
 	// collectInterval is the least time between two collections for want of memory.
 	collectInterval = time.Second
 	// heapShare is the part of the cap, one in heapShare, above which the collector works without regard to its cost.
@@ -71,6 +74,7 @@ func (s *Server) runGovernor() {
 		select {
 		case now := <-ticker.C:
 			s.dropStalled(&g, now)
+			s.dropLaggards(now)
 			if wanted, granted := s.logShare(); wanted < granted && s.ownsProcess && now.Sub(g.collected) >= collectInterval {
 				debug.FreeOSMemory() // garbage goes before data
 				g.collected = now
@@ -145,18 +149,46 @@ func (s *Server) dropStalled(g *governor, now time.Time) {
 	}
 }
 
+// dropLaggards ends connections whose peers have begun a request and do not send the rest, while others wait for the room it takes.
+func (s *Server) dropLaggards(now time.Time) {
+	listening := s.listening()
+	if listening == nil {
+		return
+	}
+	for _, c := range listening.Laggards(now, stallPatience) {
+		s.log.Warn("a connection is closed: its peer sends too little of its request, and others wait for the room it takes",
+			"received", c.InputBytes(), "waiting", listening.InputWaiting(), "client", c.RemoteAddress())
+		c.Kill()
+	}
+}
+
+// intakeBytes is the room for incomplete requests: the connections' part of the cap.
+func intakeBytes(memory config.Size) int { return max(int(memory/clientShare), minIntakeBytes) }
+
 // less is a-b, or 0.
 func less(a, b uint64) uint64 { return a - min(a, b) }
 
 // clientBytes is the size of the buffers that connections hold.
 func (s *Server) clientBytes() uint64 {
-	s.mu.Lock()
-	listening := s.mu.network
-	s.mu.Unlock()
-	if listening == nil {
-		return 0
+	if listening := s.listening(); listening != nil {
+		return uint64(max(0, listening.HeldBytes()))
 	}
-	return uint64(max(0, listening.HeldBytes()))
+	return 0
+}
+
+// buffers is what connections hold, for INFO.
+func (s *Server) buffers() command.Buffers {
+	if listening := s.listening(); listening != nil {
+		return command.Buffers{Bytes: s.clientBytes(), Waiting: listening.InputWaiting()}
+	}
+	return command.Buffers{}
+}
+
+// listening is what serves connections, or nil.
+func (s *Server) listening() *network.Server {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.network
 }
 
 // changeMemory puts another cap or policy to use.

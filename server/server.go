@@ -191,7 +191,7 @@ func (s *Server) describe(level *slog.LevelVar) {
 	about.RunID = command.NewRunID()
 	about.Log = s.log
 	about.LogLevel = level
-	about.Traffic = s.handler.traffic
+	about.Traffic, about.Buffers = s.handler.traffic, s.buffers
 	about.Closing = make(chan struct{})
 	about.Shutdown = s.requestShutdown
 	about.Change = s.change
@@ -226,6 +226,7 @@ func (s *Server) Start() error {
 		Goroutines:      options.NetworkBackend == config.BackendNet,
 		Rings:           options.NetworkBackend == config.BackendUring,
 		InputHardBytes:  int(options.QueryBufferLimit),
+		IntakeBytes:     intakeBytes(options.Memory),
 		KeepAlive:       keepAliveOf(options),
 		CloseTimeout:    s.patience,
 	})

@@ -65,6 +65,7 @@ func infoMemory(s *State, w *infoWriter) {
 	w.line("used_memory_index", use.index)
 	w.line("used_memory_heap", use.heap)
 	w.line("used_memory_runtime", use.runtime)
+	w.line("mem_clients_normal", s.Server.buffers().Bytes)
 	w.bytes("total_system_memory", config.MachineMemory())
 	w.bytes("maxmemory", uint64(options.Memory))
 	w.line("maxmemory_policy", string(options.Policy))

@@ -57,6 +57,7 @@ func infoClients(s *State, w *infoWriter) {
 	w.line("maxclients", s.Server.MaxClients())
 	w.line("blocked_clients", 0)
 	w.line("tracking_clients", s.tracking.count())
+	w.line("input_waiting_clients", s.Server.buffers().Waiting)
 	w.line("clients_in_timeout_table", 0)
 }
 

@@ -22,6 +22,12 @@ type Traffic struct {
 	InputDisconnections, OutputDisconnections uint64
 }
 
+// Buffers is what connections hold.
+type Buffers struct {
+	Bytes   uint64 // for incomplete requests, and replies that were not taken
+	Waiting int    // connections that are not read from until there is room for their requests
+}
+
 // ServerState is what the connection and server commands share beyond the databases. Its zero
 // value is a server without sockets, options or password.
 type ServerState struct {
@@ -33,6 +39,7 @@ type ServerState struct {
 	Log      *slog.Logger   // nil discards
 	LogLevel *slog.LevelVar // what CONFIG SET loglevel changes; nil for a fixed level
 	Traffic  func() Traffic // nil without sockets
+	Buffers  func() Buffers // nil without sockets
 	Closing  chan struct{}  // closed when the server ends, so that no command waits on; nil for never
 	// ConfigFile is the redis.conf that the server was started with, which CONFIG REWRITE writes; empty is none.
 	ConfigFile string
@@ -135,6 +142,14 @@ func (s *ServerState) traffic() Traffic {
 	now.InputDisconnections -= base.InputDisconnections
 	now.OutputDisconnections -= base.OutputDisconnections
 	return now
+}
+
+// buffers is what connections hold now.
+func (s *ServerState) buffers() Buffers {
+	if s.Buffers == nil {
+		return Buffers{}
+	}
+	return s.Buffers()
 }
 
 // log returns the logger.

@@ -38,11 +38,13 @@ type Conn struct {
 	parked          bool   // N11
 	again           bool   // see ServeAgain
 	closeAfterReply bool
-	endOfInput      bool   // nothing more is read: the peer has sent its last byte, or the server closes
-	sent            int    // how much of Out the kernel has taken
-	held            int    // what noteHeld has published
-	fullAt          int    // the length of Out at which OutputFull says stop
-	input           []byte // an incomplete request, or what was left unserved because of N7
+	endOfInput      bool          // nothing more is read: the peer has sent its last byte, or the server closes
+	sent            int           // how much of Out the kernel has taken
+	held            int           // what noteHeld has published
+	fullAt          int           // the length of Out at which OutputFull says stop
+	input           []byte        // an incomplete request, or what was left unserved because of N7
+	admission       *admission    // of an incomplete request that takes part in an intake
+	roused          chan struct{} // ends the wait for it, on the goroutine path
 
 	socket   socket   // descriptor and loop, on the event loop path
 	stream   net.Conn // the connection, on the goroutine path
@@ -61,6 +63,7 @@ type Conn struct {
 	inputCapacity   atomic.Int64
 	outputBytes     atomic.Int64
 	pushedBytes     atomic.Int64 // the length of pushes
+	inputWaits      atomic.Bool  // the request waits for room in its intake, N12; stored under the intake's mu
 }
 
 // NewInMemory returns a connection without a socket, for a client in the same process: the caller
@@ -101,12 +104,12 @@ func (c *Conn) InputCapacity() int { return int(c.inputCapacity.Load()) }
 // OutputBytes is the length of the output the peer has not taken yet. Any goroutine.
 func (c *Conn) OutputBytes() int { return int(c.outputBytes.Load() + c.pushedBytes.Load()) }
 
-// PeerWaits tells whether the peer has done its part as far as can be seen: bytes of it wait in the kernel, or its request is
-// served away from the loop. Any goroutine.
+// PeerWaits tells whether the peer has done its part as far as can be seen: bytes of it wait in the kernel, its request is
+// served away from the loop, or is not read because there is no room for it. Any goroutine.
 func (c *Conn) PeerWaits() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return !c.closed && c.server != nil && (c.detached.Load() || c.hasUnread())
+	return !c.closed && c.server != nil && (c.detached.Load() || c.inputWaits.Load() || c.hasUnread())
 }
 
 // OutputFull tells Serve to stop between two requests, so that what it has appended can be sent.
@@ -139,6 +142,9 @@ func (c *Conn) Kill() {
 	defer c.mu.Unlock()
 	if !c.closed && c.server != nil {
 		c.interrupt()
+		if c.inputWaits.Load() {
+			c.wakeOwner() // it may not be watched; see arm
+		}
 	}
 }
 

@@ -47,4 +47,6 @@
 //	    whoever fills an empty mailbox wakes the owner, and whoever attaches a connection looks again.
 //	N11 A parked connection stays with its loop, which neither reads nor serves nor closes it until its
 //	    parker has delivered. Others are served meanwhile; a handed-off loop keeps its parker.
+//	N12 A connection whose incomplete request is longer than an ordinary one is read only while it has room for
+//	    it (see intake). Who waits for room holds no more than what had come in before, and is woken for it.
 package network

@@ -96,13 +96,13 @@ func TestListenErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, options := range map[string]network.Options{
-		"cannot listen on 127.0.0.1:":        {Addresses: []string{s.Addresses()[0].String()}},
-		"another process listens":            {UnixSocket: s.Addresses()[1].String()},
-		"cannot listen on unix socket":       {UnixSocket: file},
-		"want host:port":                     {Addresses: []string{"nonsense"}},
-		"cannot run -1 event loops":          {Loops: -1},
-		"cannot use a read buffer of 100":    {ReadBufferBytes: 100},
-		"cannot bound buffers by -5, 0 and ": {OutputSoftBytes: -5},
+		"cannot listen on 127.0.0.1:":           {Addresses: []string{s.Addresses()[0].String()}},
+		"another process listens":               {UnixSocket: s.Addresses()[1].String()},
+		"cannot listen on unix socket":          {UnixSocket: file},
+		"want host:port":                        {Addresses: []string{"nonsense"}},
+		"cannot run -1 event loops":             {Loops: -1},
+		"cannot use a read buffer of 100":       {ReadBufferBytes: 100},
+		"cannot bound buffers by -5, 0, 0 and ": {OutputSoftBytes: -5},
 	} {
 		failed, err := network.Listen(newLines(), options)
 		if err == nil {

@@ -263,6 +263,9 @@ func (l *loop) event(r *runner, e *syscall.EpollEvent, now time.Time) {
 			l.drop(c)
 			return
 		}
+		if c.socket.interest == watchNothing {
+			return // its end is met when it is read
+		}
 		if c.socket.interest&syscall.EPOLLIN == 0 || e.Events&syscall.EPOLLOUT != 0 {
 			l.drain(r, c, e.Events&syscall.EPOLLHUP != 0) // input is reported again
 			return
@@ -354,26 +357,36 @@ func (l *loop) settle(r *runner, c *Conn, alive bool) {
 		l.attach(r, c)
 	case l.ring != nil:
 		l.arm(r, c)
-	case l.interest(c) != c.socket.interest:
-		c.socket.interest = l.interest(c)
-		if err := l.watch(syscall.EPOLL_CTL_MOD, c.socket.descriptor, c.socket.interest, connMark(c)); err != nil {
-			l.drop(c)
+	default:
+		if interest := l.interest(c); interest != c.socket.interest {
+			c.socket.interest = interest
+			if err := l.watch(syscall.EPOLL_CTL_MOD, c.socket.descriptor, interest, connMark(c)); err != nil {
+				l.drop(c)
+			}
 		}
 	}
 }
 
-// interest is what to watch a connection for: input, unless too much output is unsent (N7), and
+// interest is what to watch a connection for: input, unless too much output is unsent (N7) or there is no room for its request (N12), and
 // room for output when any is.
 func (l *loop) interest(c *Conn) uint32 {
 	var events uint32
-	if !c.over() && c.unsentBytes() < l.server.options.OutputSoftBytes {
+	if c.over() || c.unsentBytes() >= l.server.options.OutputSoftBytes {
+		c.endAdmission()
+	} else if c.mayRead() {
 		events |= syscall.EPOLLIN
 	}
 	if c.unsentBytes() > 0 {
 		events |= syscall.EPOLLOUT
 	}
+	if events == 0 {
+		return watchNothing
+	}
 	return events
 }
+
+// watchNothing is the interest in a connection that is not to be met. The end of its stream is reported whatever is watched: so at most once.
+const watchNothing = edgeTriggered
 
 // attach puts a connection the caller owns into the epoll set, and with that into the hands of the
 // loop's goroutine; when the server closes, it ends the connection instead.
@@ -383,19 +396,21 @@ func (l *loop) attach(r *runner, c *Conn) {
 	l.server.mu.Lock()
 	if !l.server.closing.Load() {
 		c.detached.Store(false)
-		// From here on the connection belongs to the loop, unless it cannot be watched.
+		// From here on the connection belongs to the loop, unless it cannot be watched. The loop may have met it while it was
+		// detached: for a push, or because there is room for its request.
+		unread := events&syscall.EPOLLIN == 0
 		if l.ring != nil {
 			l.arrive(r, c)
 			l.server.mu.Unlock()
-			if c.pushedBytes.Load() > 0 {
+			if unread || c.pushedBytes.Load() > 0 {
 				l.requestPush(c)
 			}
 			return
 		}
 		if err := l.watch(syscall.EPOLL_CTL_ADD, c.socket.descriptor, events, mark); err == nil {
 			l.server.mu.Unlock()
-			if c.pushedBytes.Load() > 0 {
-				l.requestPush(c) // the loop may have met it while it was detached
+			if unread || c.pushedBytes.Load() > 0 {
+				l.requestPush(c)
 			}
 			return
 		}

@@ -43,8 +43,8 @@ func (c *Conn) interrupt() { c.cutStream() }
 // hasUnread does not know.
 func (c *Conn) hasUnread() bool { return false }
 
-// wakeOwner makes the owner look into the mailbox. Any goroutine.
-func (c *Conn) wakeOwner() { _ = c.stream.SetReadDeadline(time.Now()) }
+// wakeOwner makes the owner look into the mailbox, and whether the connection may be read from. Any goroutine.
+func (c *Conn) wakeOwner() { c.rouseStream() }
 
 func (c *Conn) closeSocket() { c.cutStream() }
 

@@ -54,6 +54,9 @@ type Options struct {
 	// InputHardBytes is the size an incomplete request may reach before its connection is
 	// dropped. 0: 1 GiB.
 	InputHardBytes int
+	// IntakeBytes is how much room the incomplete requests of all connections together may take, beyond the first 16 KiB of each; connections
+	// that need more wait, unread, in the order of their requests (N12). One request may take more by itself. 0: 256 MiB.
+	IntakeBytes int
 	// KeepAlive is the idle time before the kernel probes a TCP peer. 0: 300 s. Negative: no probes.
 	KeepAlive time.Duration
 	// CloseTimeout is how long Close waits in all for peers to take their replies. 0: 5 s.
@@ -69,6 +72,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.InputHardBytes == 0 {
 		o.InputHardBytes = 1 << 30
+	}
+	if o.IntakeBytes == 0 {
+		o.IntakeBytes = 256 << 20
 	}
 	if o.KeepAlive == 0 {
 		o.KeepAlive = 300 * time.Second
@@ -102,9 +108,9 @@ func (o Options) Validate() error {
 		problems = append(problems, fmt.Errorf("cannot use a read buffer of %d bytes, want at least %d",
 			o.ReadBufferBytes, minReadBufferBytes))
 	}
-	if o.OutputSoftBytes < 0 || o.OutputHardBytes < 0 || o.InputHardBytes < 0 {
-		problems = append(problems, fmt.Errorf("cannot bound buffers by %d, %d and %d bytes, want 0 or more",
-			o.OutputSoftBytes, o.OutputHardBytes, o.InputHardBytes))
+	if o.OutputSoftBytes < 0 || o.OutputHardBytes < 0 || o.InputHardBytes < 0 || o.IntakeBytes < 0 {
+		problems = append(problems, fmt.Errorf("cannot bound buffers by %d, %d, %d and %d bytes, want 0 or more",
+			o.OutputSoftBytes, o.OutputHardBytes, o.InputHardBytes, o.IntakeBytes))
 	}
 	if o.CloseTimeout < 0 || o.HandshakeTimeout < 0 || o.Backlog < 0 {
 		problems = append(problems, fmt.Errorf("cannot close within %v, shake hands within %v, or let %d connections wait, want 0 or more",

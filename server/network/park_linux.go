@@ -89,9 +89,9 @@ func (l *loop) waitLimit() int {
 // ignore stops watching a parked connection whose socket has something to say, so that it does not wake
 // the loop again and again. settle watches it again.
 func (l *loop) ignore(c *Conn) {
-	c.socket.interest = edgeTriggered
+	c.socket.interest = watchNothing
 	// It fails for no connection that is watched; if it did, the loop would only be woken too often.
-	_ = l.watch(syscall.EPOLL_CTL_MOD, c.socket.descriptor, edgeTriggered, connMark(c))
+	_ = l.watch(syscall.EPOLL_CTL_MOD, c.socket.descriptor, watchNothing, connMark(c))
 }
 
 // pollParked serves the connections whose work is done.

@@ -4,20 +4,19 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 )
 
-// pushQueue names the connections of a loop whose mailboxes want to be emptied.
+// pushQueue names the connections of a loop whose mailboxes want to be emptied, or that may be read from again.
 type pushQueue struct {
 	pending atomic.Bool // whether conns may have some: what a loop looks at once a turn
 	mu      sync.Mutex
 	conns   []*Conn // guarded by mu
 }
 
-// wakeOwner makes the owner look into the mailbox. Any goroutine.
+// wakeOwner makes the owner look into the mailbox, and whether the connection may be read from. Any goroutine.
 func (c *Conn) wakeOwner() {
 	if c.stream != nil {
-		_ = c.stream.SetReadDeadline(time.Now()) // fails only if the connection is gone
+		c.rouseStream()
 		return
 	}
 	c.socket.loop.Load().requestPush(c)
@@ -36,7 +35,7 @@ func (l *loop) requestPush(c *Conn) {
 	}
 }
 
-// sendPushed empties the mailboxes that are queued. A connection that is detached is left to who
+// sendPushed empties the mailboxes that are queued, and watches connections again that waited for room. A connection that is detached is left to who
 // serves it: attach looks for pushes once the loop owns it again.
 func (l *loop) sendPushed(r *runner) {
 	q := &l.pushed
@@ -52,9 +51,12 @@ func (l *loop) sendPushed(r *runner) {
 	conns = slices.DeleteFunc(conns, func(c *Conn) bool { return !l.owns(c) })
 	l.server.mu.Unlock()
 	for _, c := range conns {
-		// None is left when the connection is closed, or was served meanwhile.
-		if c.pushedBytes.Load() > 0 {
+		// Neither is left when the connection is closed, or was served meanwhile.
+		switch {
+		case c.pushedBytes.Load() > 0:
 			l.settle(r, c, r.sendPushes(c))
+		case c.admission != nil:
+			l.settle(r, c, true)
 		}
 	}
 }

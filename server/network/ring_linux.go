@@ -217,7 +217,13 @@ func (l *loop) arm(r *runner, c *Conn) {
 	case k.heir != nil:
 		l.bequeath(r, c)
 	default:
-		k.interest, k.armed = l.interest(c), true
+		if k.interest = l.interest(c); k.interest == watchNothing {
+			if c.killed.Load() { // looked at after inputWaits was stored: else Kill wakes the loop
+				l.drop(c)
+			}
+			return
+		}
+		k.armed = true
 		l.makeRoom()
 		l.ring.armed++
 		if mark := ringMark(markedConn, k.descriptor); k.interest == syscall.EPOLLIN {

@@ -63,6 +63,9 @@ func (r *runner) turn(c *Conn, input []byte) (rest []byte, alive bool) {
 			panic("BUG: Serve says it used more than its input")
 		}
 		input = input[consumed:]
+		if consumed > 0 && c.admission != nil {
+			c.admission.served = true
+		}
 		full := c.OutputFull()
 		r.notePark(c)
 		if r.tryDefer(c) {
@@ -96,19 +99,14 @@ func (r *runner) servable(c *Conn, input []byte) bool {
 func (r *runner) window(c *Conn) (buffer []byte, filled int, own bool) {
 	switch length := len(c.input); {
 	case length == 0:
-		return r.in, 0, false
+		return r.in[:r.mostInput(c)], 0, false
 	case length <= smallInputBytes && length < len(r.in)/2 && c.NeedBytes <= len(r.in):
-		return r.in, copy(r.in, c.input), false
+		return r.in[:min(length+r.mostInput(c), len(r.in))], copy(r.in, c.input), false
 	}
-	length, room := len(c.input), cap(c.input)
-	if fits := length < c.NeedBytes && c.NeedBytes <= room; room-length < room/4 && !fits {
-		// Grown by doubling, so that a peer must send what it announces before memory is spent on
-		// it. A request of many small parts announces them one by one: at least half is added.
-		want := max(2*room, len(r.in))
-		if c.NeedBytes > length {
-			want = min(want, max(c.NeedBytes, length+length/2))
-		}
-		c.input = append(r.inputBuffer(want), c.input...)
+	if c.inputShort() {
+		length, need := len(c.input), c.NeedBytes
+		want := nextRoom(length, cap(c.input), need)
+		c.input = append(r.inputBuffer(max(want, min(need, len(r.in)))), c.input...)
 	}
 	return c.input[:cap(c.input)], len(c.input), true
 }
@@ -124,7 +122,7 @@ func (r *runner) keep(c *Conn, rest []byte, own bool) (alive bool) {
 		}
 		c.input = nil
 	case own:
-		c.input = c.input[:copy(c.input[:cap(c.input)], rest)]
+		c.keepOwn(rest, 0)
 	case cap(c.input) >= len(rest):
 		c.input = append(c.input[:0], rest...)
 	default:
@@ -132,6 +130,16 @@ func (r *runner) keep(c *Conn, rest []byte, own bool) (alive bool) {
 	}
 	c.noteInput()
 	return int64(len(c.input)) <= r.server.inputHardBytes.Load()
+}
+
+// keepOwn stores the rest of a batch that lies in the connection's own buffer, in a smaller one if that is far too large for it, and
+// larger than most.
+func (c *Conn) keepOwn(rest []byte, most int) {
+	if needed := max(len(rest), c.NeedBytes, ordinaryInputBytes); cap(c.input) > max(4*needed, most) {
+		c.input = append(make([]byte, 0, len(rest)), rest...)
+		return
+	}
+	c.input = c.input[:copy(c.input[:cap(c.input)], rest)]
 }
 
 // inputBuffer returns an empty buffer with room for size bytes, and not for many more.

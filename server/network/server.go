@@ -30,6 +30,8 @@ type Server struct {
 	tlsListeners []net.Listener
 	refusing     atomic.Int32 // connections in a handshake that will only be told why they are refused
 
+	modest, large  intake
+	inputWaiting   atomic.Int32 // see InputWaiting
 	inputHardBytes atomic.Int64
 	keepAlive      atomic.Int64 // nanoseconds
 	held           atomic.Int64 // see HeldBytes
@@ -55,6 +57,8 @@ func Listen(handler Handler, options Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{handler: handler, options: options.withDefaults(), started: time.Now(), streams: map[*Conn]struct{}{}}
+	s.modest.server, s.large.server = s, s
+	s.SetIntakeBytes(s.options.IntakeBytes)
 	s.inputHardBytes.Store(int64(s.options.InputHardBytes))
 	s.keepAlive.Store(int64(s.options.KeepAlive))
 	if err := s.open(); err != nil {
@@ -304,6 +308,7 @@ func (s *Server) newConn(remote, local string) *Conn {
 
 // closeConn ends a connection: its owner's last act.
 func (s *Server) closeConn(c *Conn) {
+	c.leaveIntake()
 	c.mu.Lock()
 	c.closed = true
 	c.forgetPushesLocked()

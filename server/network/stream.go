@@ -44,7 +44,7 @@ const acceptPause = 10 * time.Millisecond
 
 func (s *Server) openStream(stream net.Conn, secure bool) {
 	c := s.newConn(addressText(stream.RemoteAddr(), stream.LocalAddr()), addressText(stream.LocalAddr(), stream.LocalAddr()))
-	c.stream = stream
+	c.stream, c.roused = stream, make(chan struct{}, 1)
 	if secure {
 		c.stream = tls.Server(stream, s.options.TLS())
 	}
@@ -88,8 +88,14 @@ func (s *Server) serveStream(c *Conn) {
 			s.putRunner(r)
 			continue
 		}
+		if !c.mayRead() {
+			if !c.killed.Load() { // looked at after inputWaits was stored: else Kill rouses it
+				<-c.roused
+			}
+			continue
+		}
 		c.growStreamInput(s.options.ReadBufferBytes)
-		n, err := c.stream.Read(c.input[len(c.input):cap(c.input)])
+		n, err := c.stream.Read(c.streamWindow())
 		if errors.Is(err, os.ErrDeadlineExceeded) && !s.closing.Load() {
 			// A push woke it. If the server closes now, the loop's condition sees it.
 			err = c.stream.SetReadDeadline(time.Time{})
@@ -104,7 +110,7 @@ func (s *Server) serveStream(c *Conn) {
 		r = s.takeRunner()
 		var rest []byte
 		if rest, alive = r.turn(c, c.input); alive {
-			c.input = c.input[:copy(c.input, rest)]
+			c.keepOwn(rest, s.options.ReadBufferBytes)
 			c.noteInput()
 			alive = int64(len(c.input)) <= s.inputHardBytes.Load()
 		}
@@ -153,6 +159,15 @@ func (c *Conn) sendStream(data []byte) (sent int, err error) {
 	return sent, err
 }
 
+// rouseStream ends the wait of the connection's goroutine. Any goroutine.
+func (c *Conn) rouseStream() {
+	_ = c.stream.SetReadDeadline(time.Now()) // fails only if the connection is gone
+	select {
+	case c.roused <- struct{}{}:
+	default: // it is roused already
+	}
+}
+
 // growStreamInput makes room for the next read. A buffer grows up to batch bytes when a read
 // filled it, further only for a request that is larger, and shrinks when nothing is in it.
 func (c *Conn) growStreamInput(batch int) {
@@ -160,19 +175,28 @@ func (c *Conn) growStreamInput(batch int) {
 	switch {
 	case length == 0 && (room == 0 || room > batch):
 		c.input = make([]byte, 0, min(streamInputBytes, batch))
-	case room-length < room/4:
-		c.input = append(make([]byte, 0, 2*room), c.input...)
+	case c.inputShort():
+		want := max(nextRoom(length, room, c.NeedBytes), min(max(2*room, streamInputBytes), batch))
+		c.input = append(make([]byte, 0, want), c.input...)
 	}
+}
+
+// streamWindow is where the next read goes; it is short while there is no room for what may turn out to be a part of a long request.
+func (c *Conn) streamWindow() []byte {
+	length, most := len(c.input), cap(c.input)
+	if c.admission == nil && c.server.inputWaiting.Load() > 0 {
+		most = min(most, length+ordinaryInputBytes)
+	}
+	return c.input[length:most]
 }
 
 // interruptStreams wakes the goroutines that wait in Read, and bounds the writes in progress.
 func (s *Server) interruptStreams() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := time.Now()
 	for c := range s.streams {
 		// A failure means that the connection is gone, which is what is wanted.
-		_ = c.stream.SetReadDeadline(now)
+		c.rouseStream()
 		_ = c.stream.SetWriteDeadline(s.grace())
 	}
 }
