@@ -58,9 +58,33 @@ func number(t *testing.T, c *server.Client, section, field string) int {
 	return n
 }
 
-// TestCompactGivesDiskBack: what was overwritten leaves the device, and INFO says what was done.
+// TestCompactGivesDiskBack: what was overwritten leaves the device, and INFO says what was done, and how.
 func TestCompactGivesDiskBack(t *testing.T) {
-	c := tieredClient(t, tiered(0, config.NoEviction))
+	for _, kind := range []config.CompactionKind{config.CompactionLookUp, config.CompactionScan} {
+		t.Run(string(kind), func(t *testing.T) {
+			o := tiered(0, config.NoEviction)
+			o.CompactionKind = kind
+			c := tieredClient(t, o)
+			check(t, c, "CONFIG GET compaction-kind", `["compaction-kind" "`+string(kind)+`"]`)
+			compactGivesDiskBack(t, c)
+			if got := info(t, c, "store")["compaction_last_kind"]; got != string(kind) {
+				t.Errorf("the last compaction was of kind %s", got)
+			}
+			if swept := number(t, c, "store", "compaction_last_swept_bytes"); swept != 0 != (kind == config.CompactionScan) {
+				t.Errorf("%d bytes were swept", swept)
+			}
+			do(t, c, "COMPACT lookup")
+			if got := info(t, c, "store")["compaction_last_kind"]; got != "lookup" {
+				t.Errorf("after COMPACT lookup the last compaction was of kind %s", got)
+			}
+			check(t, c, "COMPACT shift", "-ERR syntax error")
+			check(t, c, "COMPACT scan scan", "-ERR syntax error")
+		})
+	}
+}
+
+func compactGivesDiskBack(t *testing.T, c *server.Client) {
+	t.Helper()
 	for range 5 {
 		fillRound(t, c, "key", 3000)
 	}

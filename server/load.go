@@ -57,6 +57,7 @@ func (s *Server) openStore(journal tsavorite.Journal) (err error) {
 		CopyReadsToTail: o.CopyReads.IsOn(),
 
 		CompactionMaxDeadPercent: o.MaxDeadPercent,
+		CompactionKind:           o.CompactionKind.Engine(),
 		MaxDeviceBytes:           uint64(o.MaxDisk),
 	}
 	if s.found.Number == 0 {

@@ -123,7 +123,7 @@ func (s *Session) moveToTail(c *candidate) (uint64, error) {
 func (s *Session) chainOf(c *candidate) (chain record.Address, isNewest bool, err error) {
 	check := c.check
 	if check == nil {
-		return c.address, true, nil
+		return c.chain, true, nil
 	}
 	s.await(check)
 	if check.err != nil {
@@ -197,7 +197,8 @@ func (s *Store) compactRound(session *Session) {
 	if !s.log.TakeWanted() {
 		return
 	}
-	run := s.beginRun(false)
+	// Writers wait: a look-up of one page's keys is sooner done than a scan of all pages.
+	run := s.beginRun(session, false, LookUpCompaction)
 	defer s.endRun(run)
 	s.log.TakeDemanded()
 	started, seen, gained, fruitless := time.Now(), uint64(0), int64(0), 0
@@ -235,6 +236,10 @@ func (s *Store) compactRound(session *Session) {
 
 // compactPage compacts the oldest page. A page of which all is known to be dead is not looked at. It returns how far that moved the tail.
 func (s *Store) compactPage(session *Session, until record.Address, run *CompactionRun) (moved uint64, err error) {
+	if err = s.sweepBeforeMove(session, until, run); err != nil {
+		run.Err = err
+		return 0, err
+	}
 	s.compactMu.Lock()
 	defer s.compactMu.Unlock()
 	if s.log.Begin() >= until {

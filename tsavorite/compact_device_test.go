@@ -18,7 +18,13 @@ import (
 // tieredOptions are those of eight pages of 4 KiB in memory over a device with segments of four.
 func tieredOptions(t *testing.T) tsavorite.Options {
 	t.Helper()
-	inner, err := localmemory.Open(device.Options{SegmentSizeBytes: 16 << 10})
+	return tieredOptionsOf(t, 16<<10)
+}
+
+// tieredOptionsOf is tieredOptions with segments of another size.
+func tieredOptionsOf(t *testing.T, segmentBytes uint64) tsavorite.Options {
+	t.Helper()
+	inner, err := localmemory.Open(device.Options{SegmentSizeBytes: segmentBytes})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,6 +35,17 @@ func tieredOptions(t *testing.T) tsavorite.Options {
 		}
 	})
 	return tsavorite.Options{Device: d, MemoryBytes: 32 << 10, PageBytes: 4 << 10, IndexBytes: 512, CompactionMaxDeadPercent: 100}
+}
+
+// eachKind runs a test with the options of tieredOptions for each kind of compaction.
+func eachKind(t *testing.T, test func(t *testing.T, o tsavorite.Options)) {
+	for _, kind := range []tsavorite.CompactionKind{tsavorite.LookUpCompaction, tsavorite.ScanCompaction} {
+		t.Run(kind.String(), func(t *testing.T) {
+			o := tieredOptions(t)
+			o.CompactionKind = kind
+			test(t, o)
+		})
+	}
 }
 
 // openOutside opens a store with a session that is outside Enter and Leave; both are closed when the test ends.
@@ -78,8 +95,10 @@ func wantRound(t *testing.T, s *tsavorite.Session, count, round int) {
 }
 
 // TestCompactFreesTheDevice: a forced run leaves what is live and not much else, and reports so.
-func TestCompactFreesTheDevice(t *testing.T) {
-	store, s := openOutside(t, tieredOptions(t))
+func TestCompactFreesTheDevice(t *testing.T) { eachKind(t, compactFreesTheDevice) }
+
+func compactFreesTheDevice(t *testing.T, o tsavorite.Options) {
+	store, s := openOutside(t, o)
 	const count = 1000
 	writeRounds(t, s, count, 6)
 	before := store.Info()
@@ -95,15 +114,16 @@ func TestCompactFreesTheDevice(t *testing.T) {
 	if after.DeviceBytes > 2*live || before.DeviceBytes < 3*live {
 		t.Errorf("the device held %d bytes and holds %d, with about %d live", before.DeviceBytes, after.DeviceBytes, live)
 	}
-	if !run.Forced || run.ReadBytes == 0 || after.Compactions != 2 || after.LastCompaction.MovedBytes != run.MovedBytes || after.CompactionFreed == 0 {
+	if !run.Forced || run.Kind != o.CompactionKind || run.SweptBytes != 0 != (run.Kind == tsavorite.ScanCompaction) || run.ReadBytes == 0 || after.Compactions != 2 || after.LastCompaction.MovedBytes != run.MovedBytes || after.CompactionFreed == 0 {
 		t.Errorf("the run says %+v, the store %+v", run, after)
 	}
 	wantRound(t, s, count, 5)
 }
 
 // TestDeadShareStartsCompaction: without a command, once too much is dead.
-func TestDeadShareStartsCompaction(t *testing.T) {
-	o := tieredOptions(t)
+func TestDeadShareStartsCompaction(t *testing.T) { eachKind(t, deadShareStartsCompaction) }
+
+func deadShareStartsCompaction(t *testing.T, o tsavorite.Options) {
 	o.CompactionMaxDeadPercent = 40
 	store, s := openOutside(t, o)
 	const count = 600
@@ -121,8 +141,10 @@ func TestDeadShareStartsCompaction(t *testing.T) {
 }
 
 // TestExpiredPagesAreNotRead: pages of which every record is past its deadline are dropped without a look.
-func TestExpiredPagesAreNotRead(t *testing.T) {
-	o, clock := tieredOptions(t), newTestClock()
+func TestExpiredPagesAreNotRead(t *testing.T) { eachKind(t, expiredPagesAreNotRead) }
+
+func expiredPagesAreNotRead(t *testing.T, o tsavorite.Options) {
+	clock := newTestClock()
 	o.Clock, o.CompactionMaxDeadPercent = clock.Load, 50
 	store, s := openOutside(t, o)
 	for n := range 2000 {
@@ -210,39 +232,64 @@ func TestBoundThatEvicts(t *testing.T) {
 	wantRead(t, s, compactKey(count-1), tieredValue(count-1, 0))
 }
 
-// TestCompactionSurvivesFaults: a device error at every read and write of a run ends the run and loses nothing; the next one
-// does the work.
+// TestCompactionSurvivesFaults: a device error at every read and write of a run ends the run, or is of no consequence, and loses nothing; the
+// next one does the work.
 func TestCompactionSurvivesFaults(t *testing.T) {
-	for _, op := range []device.Op{device.OpRead, device.OpWrite} {
-		for n := 1; ; n++ {
-			o := tieredOptions(t)
-			store, s := openOutside(t, o)
-			const count = 120
-			writeRounds(t, s, count, 5)
-			failing := o.Device.(*faultdev.Device)
-			failing.FailNth(op, n, nil)
-			_, err := store.Compact()
-			if err != nil && !errors.Is(err, faultdev.ErrInjected) {
-				t.Fatalf("operation %d: %v", n, err)
+	eachKind(t, func(t *testing.T, o tsavorite.Options) {
+		for op, step := range map[device.Op]int{device.OpRead: 2, device.OpWrite: 1} {
+			if testing.Short() {
+				step *= 3
 			}
-			reads, writes, _ := failing.Counts()
-			failing.Disarm()
-			wantRound(t, s, count, 4)
-			if _, err := store.Compact(); err != nil {
-				t.Fatalf("after a fault at operation %d: %v", n, err)
+			n, failures := 1, 0
+			for ; compactionSurvives(t, o.CompactionKind, op, n, &failures); n += step {
 			}
-			wantRound(t, s, count, 4)
-			if done := map[device.Op]int{device.OpRead: reads, device.OpWrite: writes}[op]; n > done || n > 60 {
-				break
+			if n <= step || op == device.OpRead && failures == 0 {
+				t.Errorf("the last %v that failed was number %d, and %d runs said so", op, n, failures)
 			}
 		}
+	})
+}
+
+// compactionSurvives lets the n-th operation of a run fail, and reports whether there was one. It counts runs that failed.
+func compactionSurvives(t *testing.T, kind tsavorite.CompactionKind, op device.Op, n int, failures *int) bool {
+	t.Helper()
+	o := tieredOptions(t)
+	o.CompactionKind = kind
+	store, s := openOutside(t, o)
+	const count, rounds = 400, 2
+	writeRounds(t, s, count, rounds)
+	failing := o.Device.(*faultdev.Device)
+	counts := func() map[device.Op]int {
+		reads, writes, _ := failing.Counts()
+		return map[device.Op]int{device.OpRead: reads, device.OpWrite: writes}
 	}
+	before := counts()
+	failing.FailNth(op, n, nil)
+	_, err := store.Compact()
+	if err != nil && !errors.Is(err, faultdev.ErrInjected) {
+		t.Fatalf("%v %d: %v", op, n, err)
+	}
+	if err != nil {
+		*failures++
+	}
+	struck := counts()[op]-before[op] >= n
+	failing.Disarm()
+	wantRound(t, s, count, rounds-1)
+	for deadline := time.Now().Add(30 * time.Second); store.Info().FlushError != "" && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond) // a page that failed is tried again
+	}
+	if _, err := store.Compact(); err != nil {
+		t.Fatalf("after a fault at %v %d: %v", op, n, err)
+	}
+	wantRound(t, s, count, rounds-1)
+	return struck
 }
 
 // TestCompactionBesideWriters: sessions count keys up while the device is compacted; no count is lost.
-func TestCompactionBesideWriters(t *testing.T) {
+func TestCompactionBesideWriters(t *testing.T) { eachKind(t, compactionBesideWriters) }
+
+func compactionBesideWriters(t *testing.T, o tsavorite.Options) {
 	watch(t, 2*time.Minute)
-	o := tieredOptions(t)
 	o.IndexMaxBytes = 4096
 	store, s := openOutside(t, o)
 	const keys, rounds, writers = 300, 25, 3
@@ -292,7 +339,11 @@ func TestCompactionBesideWriters(t *testing.T) {
 
 // TestCompactionWaitsForALatchThatIsHeld: a record whose bucket stays latched is not taken for dead.
 func TestCompactionWaitsForALatchThatIsHeld(t *testing.T) {
-	store, s := openOutside(t, tieredOptions(t))
+	eachKind(t, compactionWaitsForALatchThatIsHeld)
+}
+
+func compactionWaitsForALatchThatIsHeld(t *testing.T, o tsavorite.Options) {
+	store, s := openOutside(t, o)
 	const count = 400
 	writeRounds(t, s, count, 1)
 	holder := openSession(t, store)

@@ -66,7 +66,8 @@ func (s *Store) compactShare(session *Session) {
 	if !wanted && !s.shareIsDue() && !s.lifetimes.isOver(oldest, s.options.PageBytes, s.now()) {
 		return
 	}
-	run := s.beginRun(false)
+	run := s.beginRun(session, false, s.options.CompactionKind)
+	defer session.dropSweep()
 	defer s.endRun(run)
 	before := s.dead.bytes.Load()
 	end := s.log.CompactableUntil()
@@ -83,10 +84,8 @@ func (s *Store) compactShare(session *Session) {
 		if _, err := s.compactPage(session, until, run); err != nil && !s.bear(err) {
 			return
 		}
-		select {
-		case <-s.stop:
+		if s.isStopping() {
 			return
-		default:
 		}
 	}
 }
@@ -118,11 +117,13 @@ func (s *Store) restAfterRound(run *CompactionRun, before int64) {
 // CompactionRun says what a run of compaction did. A run is a row of pages: until there is room, until less of the log
 // is dead, or, forced, all that was on the device.
 type CompactionRun struct {
+	Kind     CompactionKind
 	Forced   bool
 	Started  time.Time
 	Duration time.Duration
 
 	ReadBytes    uint64 // of the pages that were looked through
+	SweptBytes   uint64 // what was read besides, in large pieces, to learn what is live in them; with ScanCompaction
 	SkippedBytes uint64 // of the pages that were known to be dead
 	MovedBytes   uint64 // of the live records that went to the tail
 	FreedBytes   uint64 // what the log is shorter for it
@@ -138,11 +139,13 @@ type compactionRuns struct {
 	freed   uint64 // by all runs that have ended
 }
 
-func (s *Store) beginRun(forced bool) *CompactionRun {
+// beginRun begins a run of a kind, by a session.
+func (s *Store) beginRun(session *Session, forced bool, kind CompactionKind) *CompactionRun {
+	session.scan.sweeps = kind == ScanCompaction
 	s.runs.mu.Lock()
 	defer s.runs.mu.Unlock()
 	s.runs.running = true
-	return &CompactionRun{Forced: forced, Started: time.Now()}
+	return &CompactionRun{Kind: kind, Forced: forced, Started: time.Now()}
 }
 
 func (s *Store) endRun(run *CompactionRun) {
@@ -158,16 +161,22 @@ func (s *Store) endRun(run *CompactionRun) {
 }
 
 // Compact compacts every page that lies on the device now, or without a device every page below the tail's, whatever is
-// dead in it. It returns what it did; the error is also in the run. Others go on meanwhile.
-func (s *Store) Compact() (CompactionRun, error) {
-	run := s.beginRun(true)
-	defer s.endRun(run)
-	if !s.compactsMemory() && !s.compactsDevice() {
-		return *run, nil
+// dead in it, in the way that CompactionKind of the options says. It returns what it did; the error is also in the run. Others go on meanwhile.
+func (s *Store) Compact() (CompactionRun, error) { return s.CompactBy(s.options.CompactionKind) }
+
+// CompactBy is Compact in the way that is given.
+func (s *Store) CompactBy(kind CompactionKind) (CompactionRun, error) {
+	if !s.compactsDevice() {
+		kind = LookUpCompaction
 	}
 	session := s.makeSession()
 	session.hasty = true
 	defer session.Close()
+	run := s.beginRun(session, true, kind)
+	defer s.endRun(run)
+	if !s.compactsMemory() && !s.compactsDevice() {
+		return *run, nil
+	}
 	end := s.log.CompactableUntil()
 	for {
 		until := s.log.PageEnd(s.log.Begin())

@@ -402,7 +402,7 @@ func TestEveryWriteMayFail(t *testing.T) {
 						}
 					}
 					fillWherePossible(t, store, round+50)
-					if _, err := store.Compact(); err != nil && !errors.Is(err, faultdev.ErrInjected) && !errors.Is(err, faultdev.ErrTorn) {
+					if _, err := store.CompactBy(tsavorite.CompactionKind((uint64(n) + round) % 2)); err != nil && !errors.Is(err, faultdev.ErrInjected) && !errors.Is(err, faultdev.ErrTorn) {
 						t.Fatalf("number %d: compaction failed with %v", n, err)
 					}
 				}

@@ -54,6 +54,9 @@ type Options struct {
 	// CompactionMaxDeadPercent is the share of the log that may be dead before the oldest pages on the Device are
 	// compacted, 1 to 100; 100 is never. 0 is 50. Without a Device memory is compacted when it is full.
 	CompactionMaxDeadPercent int
+	// CompactionKind is how pages on the Device are compacted. The zero value looks keys up. Where writers wait for room on the Device, and
+	// in memory, keys are looked up whatever it says.
+	CompactionKind CompactionKind
 	// MaxDeviceBytes bounds how much of the log may lie on the Device, at least one page; 0 is no bound. When it is
 	// reached, writes answer OutOfMemory, or with EvictOldest the oldest records are dropped.
 	MaxDeviceBytes uint64
@@ -104,6 +107,8 @@ func (o Options) Validate() error {
 		return fmt.Errorf("tsavorite: IndexMaxBytes is %d; it must be at least IndexBytes (%d)", o.IndexMaxBytes, o.IndexBytes)
 	case o.CompactionMaxDeadPercent < 1 || o.CompactionMaxDeadPercent > 100:
 		return fmt.Errorf("tsavorite: CompactionMaxDeadPercent is %d; it must be from 1 to 100", o.CompactionMaxDeadPercent)
+	case o.CompactionKind > ScanCompaction:
+		return fmt.Errorf("tsavorite: CompactionKind is %d; it must be LookUpCompaction (%d) or ScanCompaction (%d)", o.CompactionKind, LookUpCompaction, ScanCompaction)
 	case o.MaxDeviceBytes != 0 && o.MaxDeviceBytes < o.PageBytes:
 		return fmt.Errorf("tsavorite: MaxDeviceBytes is %d; it must be 0 or at least PageBytes (%d)", o.MaxDeviceBytes, o.PageBytes)
 	case o.MutablePercent < 1 || o.MutablePercent > 99:

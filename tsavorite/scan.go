@@ -18,6 +18,7 @@ const (
 type candidate struct {
 	start, size int            // of its copy in scan.copies
 	address     record.Address // where it lies
+	chain       record.Address // without a check: where its key's chain on the device begins, as far as that counts
 	next        record.Address // where to go on after it
 	check       *operation     // finds the newest record of its key on the device; nil when it is known to be live
 	beyond      bool           // the newest record of its key, which lies beyond the bound, stands for it
@@ -28,6 +29,8 @@ type scan struct {
 	namespace uint32
 	dead      map[uint32]bool // for compaction: all namespaces but these; nil for a scan of one
 	walking   bool            // only the borders of records are wanted
+	asking    bool            // for compaction: records are not gathered, the sweep is asked about them
+	sweeps    bool            // compaction is of kind scan
 	until     record.Address  // records that start there or above are not looked at
 	bound     record.Address  // see Scan
 	sampling  bool            // records of other namespaces count as looked at
@@ -40,6 +43,7 @@ type scan struct {
 	latest     []byte // the copy of one record, see newestBeyond
 	looked     int
 	moved      record.Address // where the last record ends that compaction moved
+	sweep      sweep          // what is known of candidates ahead
 }
 
 func (c *scan) close() { _ = aligned.Unmap(c.window) }
@@ -205,7 +209,7 @@ func (c *scan) wants(r record.Record) bool {
 }
 
 func (c *scan) isFull(limit int) bool {
-	return len(c.candidates) >= scanCandidates || len(c.copies) >= scanCandidateBytes || limit > 0 && c.looked >= limit
+	return len(c.candidates) >= scanCandidates || len(c.copies) >= scanCandidateBytes || limit > 0 && c.looked >= limit || c.asking && c.sweep.isFull()
 }
 
 // consider copies a record if it may be its key's newest, or the newest itself if that lies beyond the
@@ -223,21 +227,33 @@ func (s *Session) consider(r record.Record, at, next record.Address, inMemory bo
 		return false
 	}
 	f := s.lookup(t, b, hash, key)
-	isCandidate := f.address == at || f.address >= s.scan.bound || f.address == 0 && f.disk >= at
+	if s.scan.asking {
+		if f.address == 0 && f.disk > at && !r.IsDead(s.now) {
+			s.scan.sweep.ask(at, f.disk, key)
+		}
+		s.unlatchShared(t, b, hash)
+		return true
+	}
+	isCandidate, isChecked := f.address == at || f.address >= s.scan.bound || f.address == 0 && f.disk >= at, false
 	if isCandidate {
 		if f.address > at {
 			r = f.record
 		}
-		isCandidate = f.disk > at || !r.IsDead(s.now)
+		isCandidate = f.disk > at && s.scan.dead == nil || !r.IsDead(s.now)
+	}
+	if isCandidate && f.address == 0 && f.disk > at {
+		known := s.scan.sweep.answerTo(at, f.disk, key)
+		isCandidate, isChecked = known != isOutdated, known == unanswered
 	}
 	if isCandidate {
 		s.copyCandidate(r, at, next)
-		s.scan.candidates[len(s.scan.candidates)-1].beyond = f.address >= s.scan.bound
+		c := &s.scan.candidates[len(s.scan.candidates)-1]
+		c.beyond, c.chain = f.address >= s.scan.bound, max(f.disk, at)
 	} else if s.scan.dead != nil && r.Kind() >= uint8(OwnerKind) {
 		s.store.noteReleased(r)
 	}
 	s.unlatchShared(t, b, hash)
-	if isCandidate && f.address == 0 && f.disk > at {
+	if isChecked {
 		c := &s.scan.candidates[len(s.scan.candidates)-1]
 		c.check = s.startHeld(hash, Key{key.Namespace, s.scan.copyOf(c).Key()}, f.disk)
 	}

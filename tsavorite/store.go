@@ -232,6 +232,16 @@ func (s *Store) droppedNamespaces() map[uint32]bool {
 	return dead
 }
 
+// isStopping says that the store is being closed.
+func (s *Store) isStopping() bool {
+	select {
+	case <-s.stop:
+		return true
+	default:
+		return false
+	}
+}
+
 // runGrower doubles the index when sessions find it crowded.
 func (s *Store) runGrower() {
 	for {

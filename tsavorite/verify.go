@@ -126,7 +126,7 @@ type verifier struct {
 	buffer []byte // mapped
 }
 
-var errStopped = errors.New("tsavorite: the verification was stopped")
+var errStopped = errors.New("tsavorite: the work was stopped")
 
 func (s *Store) newVerifier(rate uint64, stop <-chan struct{}) (*verifier, error) {
 	queue, err := s.newQueue()

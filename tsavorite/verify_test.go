@@ -61,8 +61,10 @@ func TestColdDamageIsFound(t *testing.T) {
 		if len(damaged) != 1 || damaged[0].Address != uint64(at)&^4095 || !strings.Contains(damaged[0].Err.Error(), place) {
 			t.Errorf("byte %d is damaged, and these pages are: %+v", at, damaged)
 		}
-		if _, err := store.Compact(); !errors.Is(err, tsavorite.ErrDamaged) || !strings.Contains(err.Error(), place) {
-			t.Errorf("compaction of the damaged page: %v", err)
+		for kind := range tsavorite.CompactionKind(2) {
+			if _, err := store.CompactBy(kind); !errors.Is(err, tsavorite.ErrDamaged) || !strings.Contains(err.Error(), place) {
+				t.Errorf("compaction of the damaged page, by %v: %v", kind, err)
+			}
 		}
 		s := openSession(t, store)
 		s.Enter()
@@ -109,6 +111,12 @@ func TestColdDamageIsFound(t *testing.T) {
 
 // TestCompactionMovesNoDamage: a page that nobody has verified yet is verified before what it holds gets a new checksum.
 func TestCompactionMovesNoDamage(t *testing.T) {
+	for kind := range tsavorite.CompactionKind(2) {
+		t.Run(kind.String(), func(t *testing.T) { compactionMovesNoDamage(t, kind) })
+	}
+}
+
+func compactionMovesNoDamage(t *testing.T, kind tsavorite.CompactionKind) {
 	l, _ := coldStore(t)
 	path := filepath.Join(l.deviceDir, "hlog.0")
 	whole, err := os.ReadFile(path)
@@ -120,7 +128,7 @@ func TestCompactionMovesNoDamage(t *testing.T) {
 		t.Fatal(err)
 	}
 	store, _ := l.recover(t)
-	if _, err := store.Compact(); !errors.Is(err, tsavorite.ErrDamaged) || !strings.Contains(err.Error(), "file hlog.0, offset 4096") {
+	if _, err := store.CompactBy(kind); !errors.Is(err, tsavorite.ErrDamaged) || !strings.Contains(err.Error(), "file hlog.0, offset 4096") {
 		t.Errorf("compaction of a damaged page: %v", err)
 	}
 	if status := store.VerifyStatus(); status.DamagedPages != 1 || store.Info().BeginAddress >= 8192 {
@@ -145,8 +153,8 @@ func TestVerificationBesideCompaction(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		for range 5 {
-			if _, err := store.Compact(); err != nil {
+		for kind := range 5 {
+			if _, err := store.CompactBy(tsavorite.CompactionKind(kind % 2)); err != nil {
 				t.Error(err)
 			}
 			l.checkpoint(t, store) // lets go of what was compacted
@@ -245,8 +253,8 @@ func TestCompactedAndSaved(t *testing.T) {
 		}
 		s.Close()
 		want := allOf(t, store)
-		for range 2 {
-			if _, err := store.Compact(); err != nil {
+		for kind := range tsavorite.CompactionKind(2) {
+			if _, err := store.CompactBy(kind); err != nil {
 				t.Fatal(err)
 			}
 			l.checkpoint(t, store)

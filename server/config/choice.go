@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/pyropedb/pyrope/tsavorite"
 )
 
 // Switch is an option that is on or off, with Default for one that is not given. Its text is yes
@@ -66,6 +68,28 @@ func (p Policy) EvictsExpiring() bool {
 // UnmarshalText reads a policy in any case.
 func (p *Policy) UnmarshalText(text []byte) error {
 	return choose(p, "policy", text, NoEviction, AllKeysLRU, AllKeysLFU, AllKeysRandom, VolatileLRU, VolatileLFU, VolatileRandom, VolatileTTL)
+}
+
+// CompactionKind is how compaction of the storage tier finds out which records are live.
+type CompactionKind string
+
+// The kinds that exist.
+const (
+	CompactionLookUp CompactionKind = "lookup" // the keys of a page are looked up
+	CompactionScan   CompactionKind = "scan"   // the rest of the log is read, for many pages at once
+)
+
+// UnmarshalText reads a kind in any case.
+func (k *CompactionKind) UnmarshalText(text []byte) error {
+	return choose(k, "compaction kind", text, CompactionLookUp, CompactionScan)
+}
+
+// Engine is the kind as the engine has it.
+func (k CompactionKind) Engine() tsavorite.CompactionKind {
+	if k == CompactionScan {
+		return tsavorite.ScanCompaction
+	}
+	return tsavorite.LookUpCompaction
 }
 
 // CommitFrequency is how often the append-only file is made durable: milliseconds, 0 for before each reply, -1 for on

@@ -115,6 +115,8 @@ type Options struct {
 	// MaxDeadPercent is the share of the log that may be dead before what is live in its oldest pages on the device is moved to the
 	// tail and the rest dropped, 1 to 100; 100 is never. 0 is 50.
 	MaxDeadPercent int `name:"compaction-max-dead-percent" min:"1" max:"100" group:"Storage" help:"Share of the log that may be dead before it is compacted, 1 to 100 for never (50)."`
+	// CompactionKind says how compaction of the pages on the device finds out what is live in them. Default is lookup.
+	CompactionKind CompactionKind `name:"compaction-kind" aliases:"compaction-type" group:"Storage" help:"How live records are told from dead ones: lookup, a read for each that is in doubt, or scan, the log in large reads (lookup)."`
 	// DeviceType is the kind of device behind the storage tier. Default probes for the best,
 	// or is Native where DeviceBackend is given.
 	DeviceType device.Kind `name:"device-type" group:"Storage" help:"Default, Native, RandomAccess, FileStream, LocalMemory or Null (Default)."`

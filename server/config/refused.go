@@ -25,7 +25,6 @@ var refused = []struct{ name, reason string }{
 	{"max-inline-key-size", "keys are in the log, up to a page"},
 	{"max-inline-value-size", "values are in the log"},
 	{"initial-io-record-size", "the engine chooses the size of the first read"},
-	{"compaction-type", "dead records of the oldest pages are found by looking their keys up; see compaction-max-dead-percent"},
 	{"compaction-freq", "the share of dead bytes is looked at every second; see compaction-max-dead-percent"},
 	{"compaction-force-delete", "what is dropped leaves the disk as soon as no checkpoint needs it"},
 	{"compaction-max-segments", "the share of dead bytes decides, not the size: compaction-max-dead-percent, and maxdisk for a bound"},

@@ -115,6 +115,7 @@ func (o Options) withPlainDefaults() Options {
 	setDefault(&o.Segment, defaultSegment)
 	setDefault(&o.MutablePercent, 90)
 	setDefault(&o.MaxDeadPercent, 50)
+	setDefault(&o.CompactionKind, CompactionLookUp)
 	setDefault(&o.Policy, NoEviction)
 	setDefault(&o.MaxDatabases, 16)
 	setDefault(&o.MaxClients, 10000)

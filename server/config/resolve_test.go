@@ -24,7 +24,7 @@ func TestDefaults(t *testing.T) {
 	}
 	want := config.Options{
 		ProtectedMode: config.On, ScatterGather: config.On, NetworkBackend: backend,
-		Memory: 16 << 30, Page: 16 << 20, Index: 4 << 20, MutablePercent: 90, MaxDeadPercent: 50,
+		Memory: 16 << 30, Page: 16 << 20, Index: 4 << 20, MutablePercent: 90, MaxDeadPercent: 50, CompactionKind: config.CompactionLookUp,
 		Policy: config.NoEviction, MaxDatabases: 16, MaxClients: 10000,
 		StorageTier: config.Off, Segment: 1 << 30, CopyReads: config.Off,
 		LatencyTracking: config.On, ExpireEffort: 1, EnableDebug: config.DebugNo,

@@ -27,6 +27,8 @@ func TestSetAndGetUnderEveryName(t *testing.T) {
 	check("device-type", "localmemory", "LocalMemory")
 	check("device-io-backend", "URING", "Uring")
 	check("loglevel", "verbose", "Trace")
+	check("compaction-kind", "SCAN", "scan")
+	check("compaction-type", "Lookup", "lookup")
 	check("logger-level", "none", "None")
 	check("unixsocketperm", "0755", "755")
 	check("requirepass", "x y", "x y")
@@ -53,7 +55,7 @@ func TestSetAndGetUnderEveryName(t *testing.T) {
 			t.Errorf("%s is %s, %v", name, canonical, ok)
 		}
 	}
-	if names := config.Names(); len(names) != 75 || !slices.Contains(names, "index-max-size") {
+	if names := config.Names(); len(names) != 76 || !slices.Contains(names, "index-max-size") {
 		t.Errorf("%d options: %q", len(names), names)
 	}
 }
@@ -61,7 +63,7 @@ func TestSetAndGetUnderEveryName(t *testing.T) {
 func TestSetRefusesAndLeavesAsItWas(t *testing.T) {
 	for name, text := range map[string]string{
 		"notify-keyspace-events": "KEy", "latency-tracking-info-percentiles": "101", "enable-debug-command": "maybe",
-		"network-backend": "kqueue", "port": "a", "sg-get": "maybe", "device-type": "Azure", "logger-level": "loud", "unixsocketperm": "999",
+		"network-backend": "kqueue", "compaction-type": "Shift", "port": "a", "sg-get": "maybe", "device-type": "Azure", "logger-level": "loud", "unixsocketperm": "999",
 		"tcp-keepalive": "soon", "tls-auth-clients": "maybe", "logger-format": "XML", "client-output-buffer-limit": "normal",
 		"memory": "much", "maxmemory-policy": "volatile", "device-io-backend": "spdk", "nothing": "x",
 	} {

@@ -66,6 +66,10 @@ func configurations(t *testing.T) []configuration {
 		{name: "localmemory,compacted", open: openLocalMemory, spills: true, moves: true, forced: true, options: tiny},
 		{name: "localmemory,compacted copied reads", open: openLocalMemory, spills: true, moves: true, forced: true, options: copying(sized(growing, 6, 30))},
 		{name: "file,compacted", open: openFile, spills: true, moves: true, forced: true, options: sized(growing, 8, 50)},
+		{name: "localmemory,compacted by scan", open: openLocalMemory, spills: true, moves: true, forced: true, options: scanning(tiny)},
+		{name: "localmemory,compacted by scan, growing index", open: openLocalMemory, spills: true, moves: true, forced: true, options: scanning(copying(sized(growing, 6, 30)))},
+		{name: "file,compacted by scan", open: openFile, spills: true, moves: true, forced: true, options: scanning(sized(growing, 8, 50))},
+		{name: "localmemory,bounded and compacted by scan", open: openLocalMemory, spills: true, moves: true, forced: true, options: scanning(bounded(tiny))},
 		{name: "localmemory,bounded", open: openLocalMemory, spills: true, moves: true, forced: true, options: bounded(tiny)},
 		{name: "localmemory,bounded and evicting", open: openLocalMemory, spills: true, lossy: true, moves: true, forced: true, options: evicting(sized(bounded(tiny), 5, 50))},
 		{name: "file,tiny", open: openFile, spills: true, options: tiny},
@@ -93,6 +97,8 @@ func configurations(t *testing.T) []configuration {
 		configuration{name: "faults,failing", open: openFailing, spills: true, faulty: true, options: tiny},
 		configuration{name: "faults,late compacted", open: openLate, spills: true, slow: 40, moves: true, forced: true, options: growing},
 		configuration{name: "faults,failing compacted", open: openFailing, spills: true, faulty: true, moves: true, forced: true, options: sized(growing, 6, 50)},
+		configuration{name: "faults,late compacted by scan", open: openLate, spills: true, slow: 40, moves: true, forced: true, options: scanning(growing)},
+		configuration{name: "faults,failing compacted by scan", open: openFailing, spills: true, faulty: true, moves: true, forced: true, options: scanning(sized(growing, 6, 50))},
 		configuration{name: "faults,failing copied reads", open: openFailing, spills: true, faulty: true, options: copying(growing)})
 }
 
@@ -137,6 +143,11 @@ func volatile(o tsavorite.Options) tsavorite.Options {
 // bounded leaves room on the device for what is live, and not for much more.
 func bounded(o tsavorite.Options) tsavorite.Options {
 	o.MaxDeviceBytes = 1 << 20
+	return o
+}
+
+func scanning(o tsavorite.Options) tsavorite.Options {
+	o.CompactionKind = tsavorite.ScanCompaction
 	return o
 }
 
