@@ -4,6 +4,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/pyropedb/pyrope/tsavorite/internal/record"
 )
 
 // Compaction by share: with a device the oldest pages are compacted when too much of the log is dead.
@@ -69,8 +71,7 @@ func (s *Store) compactShare(session *Session) {
 	run := s.beginRun(session, false, s.options.CompactionKind)
 	defer session.dropSweep()
 	defer s.endRun(run)
-	before := s.dead.bytes.Load()
-	end := s.log.CompactableUntil()
+	before, end := s.dead.bytes.Load(), run.end
 	for {
 		until := s.log.PageEnd(s.log.Begin())
 		isOver := until <= end && s.lifetimes.isOver(until, s.options.PageBytes, s.now())
@@ -128,6 +129,8 @@ type CompactionRun struct {
 	MovedBytes   uint64 // of the live records that went to the tail
 	FreedBytes   uint64 // what the log is shorter for it
 	Err          error  // what ended it; nil if nothing did
+
+	end record.Address // the end of the pages that it may compact, but for one that makes room
 }
 
 // compactionRuns is the history of compaction.
@@ -145,7 +148,7 @@ func (s *Store) beginRun(session *Session, forced bool, kind CompactionKind) *Co
 	s.runs.mu.Lock()
 	defer s.runs.mu.Unlock()
 	s.runs.running = true
-	return &CompactionRun{Kind: kind, Forced: forced, Started: time.Now()}
+	return &CompactionRun{Kind: kind, Forced: forced, Started: time.Now(), end: s.log.CompactableUntil()}
 }
 
 func (s *Store) endRun(run *CompactionRun) {
@@ -177,10 +180,9 @@ func (s *Store) CompactBy(kind CompactionKind) (CompactionRun, error) {
 	if !s.compactsMemory() && !s.compactsDevice() {
 		return *run, nil
 	}
-	end := s.log.CompactableUntil()
 	for {
 		until := s.log.PageEnd(s.log.Begin())
-		if until > end {
+		if until > run.end {
 			return *run, nil
 		}
 		if _, err := s.compactPage(session, until, run); err != nil && !s.bear(err) {

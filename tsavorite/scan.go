@@ -38,6 +38,8 @@ type scan struct {
 	beyond    bool            // of the candidate that is being visited
 
 	window     []byte // mapped; what was read from the device
+	windowFrom uint64 // the address of its first byte
+	windowHas  int    // how many bytes were read to it
 	candidates []candidate
 	copies     []byte
 	latest     []byte // the copy of one record, see newestBeyond
@@ -228,9 +230,7 @@ func (s *Session) consider(r record.Record, at, next record.Address, inMemory bo
 	}
 	f := s.lookup(t, b, hash, key)
 	if s.scan.asking {
-		if f.address == 0 && f.disk > at && !r.IsDead(s.now) {
-			s.scan.sweep.ask(at, f.disk, key)
-		}
+		s.ask(r, at, key, &f)
 		s.unlatchShared(t, b, hash)
 		return true
 	}
@@ -274,12 +274,17 @@ func (s *Session) gatherFromDevice(at record.Address, limit int) (record.Address
 	if limit > 0 {
 		size = scanSmallWindow
 	}
-	for {
+	for b := s.restOfWindow(at); ; b = nil {
 		rest := s.log.PageRest(at)
 		if rest < record.HeaderBytes {
 			return at + record.Address(rest), nil
 		}
-		b, err := s.readWindow(at, min(size, rest))
+		var err error
+		if len(b) == 0 {
+			b, err = s.readWindow(at, min(size, rest))
+		} else {
+			err = s.store.damageAt(at)
+		}
 		if at < s.log.Begin() {
 			return at, nil // dropped meanwhile: what was read does not count
 		}
@@ -288,13 +293,23 @@ func (s *Session) gatherFromDevice(at record.Address, limit int) (record.Address
 		}
 		end, needed, err := s.considerWindow(b, at, limit)
 		if err != nil {
+			s.scan.windowHas = 0 // another attempt reads again
 			return 0, err
 		}
 		if end > at || needed == 0 {
 			return end, nil
 		}
-		size = needed
+		size = max(size, needed)
 	}
+}
+
+// restOfWindow returns what the window holds from an address on: what is on the device does not change.
+func (s *Session) restOfWindow(at record.Address) []byte {
+	c := &s.scan
+	if uint64(at) < c.windowFrom || uint64(at) >= c.windowFrom+uint64(c.windowHas) {
+		return nil
+	}
+	return c.window[uint64(at)-c.windowFrom : c.windowHas]
 }
 
 // considerWindow looks at the records in b, which starts at the record at address at. It returns
@@ -346,6 +361,7 @@ func (s *Session) readWindow(at record.Address, size int) ([]byte, error) {
 			return nil, fmt.Errorf("tsavorite: no memory for a scan: %w", err)
 		}
 	}
+	s.scan.windowFrom, s.scan.windowHas = from, 0
 	op := s.newOperation(rawOperation)
 	defer s.recycle(op)
 	if op.err == nil {
@@ -363,6 +379,7 @@ func (s *Session) readWindow(at record.Address, size int) ([]byte, error) {
 	if op.request.Transferred < offset+size {
 		return nil, fmt.Errorf("%w at address %d: the device returned %d of %d bytes", ErrDamaged, at, op.request.Transferred, length)
 	}
+	s.scan.windowHas = op.request.Transferred
 	return s.scan.window[offset:op.request.Transferred], nil
 }
 

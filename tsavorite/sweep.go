@@ -32,7 +32,7 @@ const (
 	sweepChunkBytes = 1 << 20   // read at once, or a page if that is smaller
 	sweepReads      = 4         // chunks being read
 	sweepChainBytes = 128 << 10 // reading so much in a row costs about what a read of its own does; see isThin
-	sweepPages      = 64        // pages whose records are asked about together, at most
+	sweepPages      = 32        // pages whose records are asked about together, at most
 	questionBytes   = 40        // size of a question, without its key
 )
 
@@ -50,12 +50,15 @@ const (
 //
 //	S1  A question is of a record at an address and a chain that begins at another. Neither changes, and no address is used twice:
 //	    an answer never gets old, whatever is written meanwhile.
-//	S2  isOutdated is final: who is not its key's newest never is again.
+//	S2  isOutdated is final: who is not its key's newest never is again. That is noted of those too that are known to be at once, as there is
+//	    a newer record in memory: it may have left for the device when their turn comes.
 //	S3  isNewest counts as long as the key has no record in memory and its chain on the device begins at the same address. Who uses it
 //	    makes sure of that under the key's exclusive latch (moveToTail).
 //	S4  A question without an answer is no problem: the key is looked up.
 type sweep struct {
-	until     record.Address // the end of the last page whose records were asked about
+	from      record.Address // the start of the first page whose records were asked about
+	until     record.Address // the end of the last one
+	outdated  []uint64       // a bit for each 8 bytes from there on
 	questions []question     // by address, ascending
 	keys      []byte         // of the questions
 	maxBytes  int            // of questions and keys; the last may exceed it
@@ -96,13 +99,19 @@ type chunkRead struct {
 	buffer []byte
 }
 
-// ask adds a question. Addresses come in ascending order.
-func (w *sweep) ask(address, chain record.Address, key Key) {
-	w.questions = append(w.questions, question{
-		address: address, chain: chain, at: chain,
-		namespace: key.Namespace, key: uint32(len(w.keys)), keyLength: uint32(len(key.Bytes)),
-	})
-	w.keys = append(w.keys, key.Bytes...)
+// ask asks about the record of a key at an address, of which lookup found f. Addresses come in ascending order.
+func (s *Session) ask(r record.Record, address record.Address, key Key, f *found) {
+	w := &s.scan.sweep
+	switch {
+	case f.address != 0 || f.disk < address:
+		w.outdated[(address-w.from)/512] |= 1 << ((address - w.from) / 8 % 64)
+	case f.disk > address && !r.IsDead(s.now):
+		w.questions = append(w.questions, question{
+			address: address, chain: f.disk, at: f.disk,
+			namespace: key.Namespace, key: uint32(len(w.keys)), keyLength: uint32(len(key.Bytes)),
+		})
+		w.keys = append(w.keys, key.Bytes...)
+	}
 }
 
 // isFull says that no more questions are to be asked.
@@ -114,6 +123,12 @@ func (w *sweep) keyOf(q *question) Key {
 
 // answerTo returns what is known about the record of a key at an address, whose chain on the device begins at chain now.
 func (w *sweep) answerTo(address, chain record.Address, key Key) answer {
+	if address < w.from || address >= w.until {
+		return unanswered
+	}
+	if w.outdated[(address-w.from)/512]>>((address-w.from)/8%64)&1 != 0 {
+		return isOutdated
+	}
 	i, found := slices.BinarySearchFunc(w.questions, address, func(q question, address record.Address) int {
 		return cmp.Compare(q.address, address)
 	})
@@ -140,22 +155,20 @@ func (s *Store) sweepBeforeMove(session *Session, until record.Address, run *Com
 	if !session.scan.sweeps || until <= w.until || s.lifetimes.isOver(until, s.options.PageBytes, s.now()) {
 		return nil
 	}
-	if err := s.verifyBeforeMove(until); err != nil {
-		return err
-	}
 	session.Enter()
 	defer session.Leave()
-	err := session.sweepFrom(s.log.Begin())
+	err := session.sweepFrom(s.log.Begin(), run.end)
 	run.SweptBytes += w.readBytes
 	return err
 }
 
-// sweepFrom asks about the records from an address on and finds the answers. It leaves the epoch again and again.
-func (s *Session) sweepFrom(at record.Address) error {
+// sweepFrom asks about the records of a run of compaction from an address on and finds the answers. It leaves the epoch again and again.
+func (s *Session) sweepFrom(at, end record.Address) error {
 	w := &s.scan.sweep
-	w.until, w.maxBytes, w.readBytes = at, int(s.store.options.PageBytes), 0
+	w.from, w.until, w.maxBytes, w.readBytes = s.log.PageStart(at), at, int(s.store.options.PageBytes), 0
 	w.questions, w.keys = w.questions[:0], w.keys[:0]
-	if err := s.askFrom(at); err != nil {
+	w.outdated = make([]uint64, sweepPages*s.store.options.PageBytes/512)
+	if err := s.askFrom(at, end); err != nil {
 		return err
 	}
 	w.readBytes = uint64(w.until - at)
@@ -165,15 +178,15 @@ func (s *Session) sweepFrom(at record.Address) error {
 	return s.sweepDevice()
 }
 
-// askFrom asks about the records from an address on, whole pages of them, as long as there is room. If there is not enough for the first one, the rest
-// of its keys will be looked up. Problems with a later page are left to its own turn.
-func (s *Session) askFrom(at record.Address) error {
+// askFrom asks about the records from an address on, whole pages of them that end at end or before, as long as there is room. If there is
+// not enough for the first one, the rest of its keys will be looked up. Problems with a later page are left to its own turn.
+func (s *Session) askFrom(at, end record.Address) error {
 	c, w := &s.scan, &s.scan.sweep
 	c.dead, c.looked, c.bound, c.asking = s.store.droppedNamespaces(), 0, record.AddressMask, true
 	defer func() { c.asking = false }()
 	pageBytes := s.store.options.PageBytes
 	first := s.log.PageEnd(at)
-	end := min(s.log.CompactableUntil(), first+record.Address((sweepPages-1)*pageBytes))
+	end = min(end, w.from+record.Address(sweepPages*pageBytes))
 	for page := first; page <= end; page += record.Address(pageBytes) {
 		if s.store.isStopping() {
 			return errStopped
@@ -183,8 +196,10 @@ func (s *Session) askFrom(at record.Address) error {
 			continue
 		}
 		questions, keys := len(w.questions), len(w.keys)
-		c.until = page
-		reached, err := s.gather(max(at, w.until), 0)
+		reached, err := record.Address(0), s.verifyOutside(page)
+		if c.until = page; err == nil {
+			reached, err = s.gather(max(at, w.until), 0)
+		}
 		if page == first && err != nil {
 			return err
 		}
@@ -195,6 +210,13 @@ func (s *Session) askFrom(at record.Address) error {
 		w.until = page
 	}
 	return nil
+}
+
+// verifyOutside is verifyBeforeMove for a session that is inside its epoch.
+func (s *Session) verifyOutside(page record.Address) error {
+	s.suspend()
+	defer s.resume()
+	return s.store.verifyBeforeMove(page)
 }
 
 // sweepDevice looks for the answers.

@@ -90,7 +90,15 @@ func (x *sweepStore) fill() []byte { return make([]byte, x.store.PageBytes()/40)
 // spill writes other keys until what was written before is on the device.
 func (x *sweepStore) spill() {
 	x.Helper()
-	for end := x.store.Tail(); x.store.Info().HeadAddress < end; x.filled++ {
+	info := x.store.Info()
+	x.spillPages(info.MemoryBytes/info.PageBytes + 1)
+	x.settle()
+}
+
+// spillPages writes so many pages of other keys.
+func (x *sweepStore) spillPages(pages uint64) {
+	x.Helper()
+	for end := x.store.Tail() + pages*x.store.PageBytes(); x.store.Tail() < end; x.filled++ {
 		x.s.Enter()
 		if status := x.s.Upsert(key("fill %d", x.filled), x.fill(), tsavorite.Metadata{}); status > tsavorite.Blind {
 			x.Fatalf("upsert: %v (%v)", status, x.s.Err())
@@ -142,6 +150,20 @@ func (x *sweepStore) mixed() {
 	x.clock.Add(2000)
 	x.spill()
 	x.check()
+}
+
+// settle waits until the pager has nothing to do.
+func (x *sweepStore) settle() {
+	x.Helper()
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
+		info := x.store.Info()
+		if info.HeadAddress+info.MemoryBytes >= info.TailAddress&^(info.PageBytes-1)+2*info.PageBytes {
+			return
+		}
+		if time.Now().After(deadline) {
+			x.Fatalf("pages stay in memory: %+v", info)
+		}
+	}
 }
 
 func (x *sweepStore) compact(kind tsavorite.CompactionKind) tsavorite.CompactionRun {
@@ -466,16 +488,6 @@ func TestSweepLeavesThinChunksOut(t *testing.T) {
 	x.check()
 }
 
-// spillPages writes so many pages of other keys.
-func (x *sweepStore) spillPages(pages uint64) {
-	info := x.store.Info()
-	for end := info.TailAddress + pages*info.PageBytes; x.store.Tail() < end; x.filled++ {
-		x.s.Enter()
-		x.s.Upsert(key("fill %d", x.filled), x.fill(), tsavorite.Metadata{})
-		x.s.Leave()
-	}
-}
-
 // TestSweepSurvivesFaults: whichever read of the device fails, nothing is lost; one that a look-up can do without does not even end the run.
 func TestSweepSurvivesFaults(t *testing.T) {
 	step, failures, struck := 1, 0, true
@@ -518,5 +530,27 @@ func TestSweepsOfOneRunAreFew(t *testing.T) {
 	pages := run.ReadBytes / info.PageBytes
 	if passes := run.SweptBytes / info.DeviceBytes; pages < 50 || passes > pages/3 {
 		t.Errorf("%d pages cost %d passes: %+v", pages, passes, run)
+	}
+}
+
+// TestCompactionReadsAPageOnce, by look-up, however many records there are; by scan a second time, to ask about them.
+func TestCompactionReadsAPageOnce(t *testing.T) {
+	for kind := range tsavorite.CompactionKind(2) {
+		o := tieredOptionsOf(t, 256<<10)
+		o.PageBytes, o.MemoryBytes, o.IndexBytes = 64<<10, 256<<10, 1<<20
+		x := newSweepStore(t, o, nil)
+		for n := range 20_000 {
+			x.keys = append(x.keys, key("%08d", n))
+			x.set(n, 0, 0)
+		}
+		x.spill()
+		before := x.store.Info()
+		run := x.compact(kind)
+		after := x.store.Info()
+		pages := run.ReadBytes / o.PageBytes
+		reads := after.DeviceReads - before.DeviceReads - (after.PendingReads - before.PendingReads)
+		if pages < 30 || reads < pages || reads > pages*uint64(kind+1)+2 {
+			t.Errorf("by %v: %d pages of 64 KiB took %d reads", kind, pages, reads)
+		}
 	}
 }
