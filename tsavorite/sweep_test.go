@@ -449,14 +449,12 @@ func TestSweepInManyChunks(t *testing.T) {
 	x := newSweepStore(t, o, crowdedKeys(2400, func(b []byte, n int) []byte {
 		return append(fmt.Appendf(b, "%08d", n), bytes.Repeat([]byte{'k'}, 1000-8)...)
 	}))
-	for round := range 5 {
+	for round := range 2 {
 		for n := range x.keys {
-			if round == 0 || (n+round)%4 == 0 {
-				x.set(n, round, 0)
-			}
+			x.set(n, round, 0)
 		}
+		x.spill() // nothing is changed in place: what lies where is the same every time
 	}
-	x.spill()
 	before := x.store.Info()
 	run := x.compact(tsavorite.ScanCompaction)
 	if lookedUp := x.store.Info().PendingReads - before.PendingReads; run.SweptBytes < 2<<20 || lookedUp == 0 || lookedUp > 1000 {
