@@ -77,7 +77,7 @@ func (c *Client) Send(requests []byte) (replies []byte, err error) {
 	c.pending = append(c.pending[:0], requests...)
 	if hold := c.conn.Hold; hold != 0 {
 		c.conn.Hold = 0
-		if !c.worker.Release(hold) {
+		if !c.server.handler.Release(hold) {
 			c.Close()
 			return nil, ErrNotDurable
 		}

@@ -244,10 +244,10 @@ func (w *worker) noteWrites(c *network.Conn, client *command.Client) {
 }
 
 // Release is part of network.Committer.
-func (w *worker) Release(position uint64) bool {
+func (h *handler) Release(position uint64) bool {
 	begin := time.Now()
-	err := w.handler.state.AppendOnly.WaitCommit(position)
-	w.handler.state.NoteLatency(command.CauseCommit, time.Since(begin))
+	err := h.state.AppendOnly.WaitCommit(position)
+	h.state.NoteLatency(command.CauseCommit, time.Since(begin))
 	return err == nil
 }
 

@@ -160,27 +160,33 @@ func (l *loop) give(g *gift) {
 	l.rouse()
 }
 
-// carryOut gives away what the last order says. One that is detached or parked stays. It happens between two waits: an
-// event that came before must not meet a connection that has gone and is on its way back.
+// carryOut gives away what the last order says. One that is detached or parked stays; one that is held goes once its replies have.
+// It happens between two waits: an event that came before must not meet a connection that has gone and is on its way back.
 func (l *loop) carryOut(r *runner, g *gift) {
 	for i, c := range l.owned() {
-		if c.parked {
+		if c.awaits&awaitsParker != 0 || g.half && i%2 == 0 {
 			continue
 		}
-		if g.half && i%2 == 0 {
-			continue
+		c.socket.heir = g.to
+		switch {
+		case c.socket.armed:
+			l.recall(c)
+		case l.ring != nil: // arm finds that it has an heir
+		case c.awaits != 0:
+			l.ignore(c) // so that settle finds something to change, and that it has an heir
+		default:
+			l.bequeath(r, c)
 		}
-		if l.ring != nil {
-			c.socket.heir = g.to
-			if c.socket.armed {
-				l.recall(c)
-			}
-			continue
-		}
-		l.detach(c)
-		c.socket.loop.Store(g.to)
-		l.connections.Add(-1)
-		g.to.connections.Add(1)
-		g.to.attach(r, c)
 	}
+}
+
+// bequeath gives a connection that is not armed to the loop it is meant for.
+func (l *loop) bequeath(r *runner, c *Conn) {
+	to := c.socket.heir
+	c.socket.heir = nil
+	l.detach(c)
+	c.socket.loop.Store(to)
+	l.connections.Add(-1)
+	to.connections.Add(1)
+	to.attach(r, c)
 }

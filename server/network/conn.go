@@ -35,8 +35,8 @@ type Conn struct {
 	created       time.Time
 
 	parker          Parker // of the loop that serves it; nil when the present Serve may not park it
-	parked          bool   // N11
-	again           bool   // see ServeAgain
+	awaits          awaited
+	again           bool // see ServeAgain
 	closeAfterReply bool
 	endOfInput      bool          // nothing more is read: the peer has sent its last byte, or the server closes
 	sent            int           // how much of Out the kernel has taken
@@ -65,6 +65,14 @@ type Conn struct {
 	pushedBytes     atomic.Int64 // the length of pushes
 	inputWaits      atomic.Bool  // the request waits for room in its intake, N12; stored under the intake's mu
 }
+
+// awaited is what a connection waits for while its loop leaves it alone.
+type awaited uint8
+
+const (
+	awaitsParker awaited = 1 << iota // N11
+	awaitsCommit                     // N13
+)
 
 // NewInMemory returns a connection without a socket, for a client in the same process: the caller
 // calls Worker.Serve itself and takes Out. id comes from Server.NextID; name stands for both addresses.
@@ -119,7 +127,7 @@ func (c *Conn) OutputFull() bool { return len(c.Out) >= c.fullAt }
 func (c *Conn) Parker() Parker { return c.parker }
 
 // Park has the connection wait for what Serve has left to Parker. Serve returns at once.
-func (c *Conn) Park() { c.parked = true }
+func (c *Conn) Park() { c.awaits |= awaitsParker }
 
 // ServeAgain has Serve called after Deliver even if there is no input: part of the replies are up to the worker.
 func (c *Conn) ServeAgain() { c.again = true }
@@ -152,10 +160,12 @@ func (c *Conn) Kill() {
 func (c *Conn) unsentBytes() int { return len(c.Out) - c.sent }
 
 // flush sends what it can of Out without waiting, gives the emptied buffer back to r, and tells
-// whether the connection may live on.
+// whether the connection may live on. Replies that are held may be set aside instead.
 func (c *Conn) flush(r *runner) (alive bool) {
-	if c.Hold != 0 && !r.release(c) {
-		return false
+	if c.Hold != 0 {
+		if released, alive := r.release(c); !released {
+			return alive
+		}
 	}
 	c.settleSends()
 	if c.unsentBytes() > 0 {

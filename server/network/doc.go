@@ -38,7 +38,7 @@
 //	N5  handOff runs on the goroutine that runs Serve. The first call of a Serve hands the loop
 //	    over, later ones do nothing.
 //	N6  A connection at rest holds no buffer, except on the goroutine path the one it reads into.
-//	    Input is kept only for an incomplete request, output only while the peer's window is full.
+//	    Input is kept only for an incomplete request, output only while the peer's window is full or N13 holds it.
 //	N7  A connection with output over the soft bound is neither served nor read until it drains;
 //	    one over the hard bound is dropped.
 //	N8  Handler.Open comes before the first Serve and Handler.Closed after the last, each once.
@@ -49,4 +49,7 @@
 //	    parker has delivered. Others are served meanwhile; a handed-off loop keeps its parker.
 //	N12 A connection whose incomplete request is longer than an ordinary one is read only while it has room for
 //	    it (see intake). Who waits for room holds no more than what had come in before, and is woken for it.
+//	N13 A connection whose replies are held by a loop that does not wait is set aside: until a commit that began afterwards has
+//	    ended, its loop neither reads nor serves nor closes it, and sends it nothing, pushes included. Then all of its output may
+//	    be sent, or it ends and none of it ever is. Others are served meanwhile; a handed-off loop keeps who is set aside.
 package network

@@ -15,10 +15,10 @@ type Handler interface {
 	Closed(c *Conn)
 }
 
-// Committer is a Worker whose replies may have to wait until what they promise is durable: Serve then sets Conn.Hold.
+// Committer is a Handler whose replies may have to wait until what they promise is durable: Serve then sets Conn.Hold.
 type Committer interface {
 	// Release waits until what lies below a position is durable, and reports whether it is. If not, the connection
-	// ends without the replies. It may be called while Serve runs, from handOff.
+	// ends without the replies. Any goroutine.
 	Release(position uint64) bool
 }
 

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -30,7 +31,8 @@ import (
 //	park N X   X, after N microseconds in which the connection is parked, or handOff and a sleep
 //	sleep      slept, after handOff and a moment
 //	stall X    X, after a moment in which the loop does nothing else
-//	keep X     X, held until hold lets it go
+//	keep X     X, held until hold lets it go; without X its position
+//	mute       nothing, but held likewise
 //	close      bye, then the connection ends
 //	@N\n…      a request of N bytes in all, of which only the length is told; NeedBytes is used
 type lines struct {
@@ -95,9 +97,9 @@ func (h *lines) Closed(c *network.Conn) {
 	}
 }
 
-func (w *lineWorker) Release(position uint64) bool {
-	w.h.releases.Add(1)
-	return (*w.h.hold.Load())(position)
+func (h *lines) Release(position uint64) bool {
+	h.releases.Add(1)
+	return (*h.hold.Load())(position)
 }
 
 func (w *lineWorker) Close() { w.h.closedWorkers.Add(1) }
@@ -185,6 +187,12 @@ func (w *lineWorker) answer(c *network.Conn, line string) {
 		text = strings.Repeat("x", count)
 	case "keep":
 		c.Hold = w.h.kept.Add(1)
+		if text == "" {
+			text = strconv.FormatUint(c.Hold, 10)
+		}
+	case "mute":
+		c.Hold = w.h.kept.Add(1)
+		return
 	case "close":
 		text = "bye"
 		c.CloseAfterReply()
@@ -250,7 +258,16 @@ func rings(t *testing.T) bool {
 // inModes runs test once a mode and checks for each that everything ends: workers, connections,
 // goroutines, descriptors (N8, N9).
 func inModes(t *testing.T, adjust func(*network.Options), test func(t *testing.T, h *lines, s *network.Server)) {
-	for _, m := range modes(t) {
+	inEach(t, modes(t), adjust, test)
+}
+
+// inSteadyModes is inModes without those in which connections go from loop to loop.
+func inSteadyModes(t *testing.T, test func(t *testing.T, h *lines, s *network.Server)) {
+	inEach(t, slices.DeleteFunc(modes(t), func(m mode) bool { return m.shift }), nil, test)
+}
+
+func inEach(t *testing.T, list []mode, adjust func(*network.Options), test func(t *testing.T, h *lines, s *network.Server)) {
+	for _, m := range list {
 		t.Run(m.name, func(t *testing.T) {
 			if warm, err := net.Listen("tcp", "127.0.0.1:0"); err == nil {
 				_ = warm.Close() // package net's own descriptors are open now

@@ -28,6 +28,7 @@ type loop struct {
 	gift        atomic.Pointer[gift]
 	pushed      pushQueue
 	parking     parking
+	held        held
 	buffer      []byte // what the runner before has left of its read buffer
 }
 
@@ -255,7 +256,7 @@ func (l *loop) event(r *runner, e *syscall.EpollEvent, now time.Time) {
 		if c == nil || connMark(c) != e.Pad || !l.owns(c) {
 			return // an event from before it closed, or went away
 		}
-		if c.parked {
+		if c.awaits != 0 {
 			l.ignore(c)
 			return
 		}
@@ -347,9 +348,9 @@ func (l *loop) sendDeferred(r *runner) {
 // settle decides how a connection goes on after a batch, in the loop or handed off.
 func (l *loop) settle(r *runner, c *Conn, alive bool) {
 	switch {
-	case c.parked:
+	case c.awaits != 0:
 		if !alive {
-			c.killed.Store(true) // it ends when its parker has done with it (N11)
+			c.killed.Store(true) // it ends when what it waits for is over (N11, N13)
 		}
 	case !alive || c.killed.Load() || c.over() && c.unsentBytes() == 0:
 		l.drop(c)
@@ -358,11 +359,17 @@ func (l *loop) settle(r *runner, c *Conn, alive bool) {
 	case l.ring != nil:
 		l.arm(r, c)
 	default:
-		if interest := l.interest(c); interest != c.socket.interest {
-			c.socket.interest = interest
-			if err := l.watch(syscall.EPOLL_CTL_MOD, c.socket.descriptor, interest, connMark(c)); err != nil {
-				l.drop(c)
-			}
+		interest := l.interest(c)
+		if interest == c.socket.interest {
+			return
+		}
+		if c.socket.heir != nil && r.conn == nil { // not within a Serve: the server may close, and the connection end in attach
+			l.bequeath(r, c)
+			return
+		}
+		c.socket.interest = interest
+		if err := l.watch(syscall.EPOLL_CTL_MOD, c.socket.descriptor, interest, connMark(c)); err != nil {
+			l.drop(c)
 		}
 	}
 }
@@ -391,6 +398,9 @@ const watchNothing = edgeTriggered
 // attach puts a connection the caller owns into the epoll set, and with that into the hands of the
 // loop's goroutine; when the server closes, it ends the connection instead.
 func (l *loop) attach(r *runner, c *Conn) {
+	if l.ring == nil {
+		c.socket.heir = nil
+	}
 	c.socket.interest = l.interest(c)
 	events, mark := c.socket.interest, connMark(c)
 	l.server.mu.Lock()
@@ -501,6 +511,7 @@ func (l *loop) finish(r *runner) {
 	runtime.UnlockOSThread()
 	r.loop = nil // Serve may wait as it likes now
 	l.finishParked(r)
+	l.finishHeld(r)
 	if l.ring != nil {
 		l.quiesce(r)
 	}

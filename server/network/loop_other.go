@@ -31,6 +31,9 @@ func (r *runner) parker() Parker { return nil }
 
 func (r *runner) notePark(*Conn) {}
 
+// setAside sets nothing aside: the connection's goroutine waits.
+func (r *runner) setAside(*Conn) bool { return false }
+
 // handOff does nothing: the connection's goroutine may wait.
 func (r *runner) handOff() {}
 

@@ -44,7 +44,7 @@ func (r *runner) parker() Parker {
 
 // notePark counts a connection that the last Serve has parked.
 func (r *runner) notePark(c *Conn) {
-	if c.parked {
+	if c.awaits&awaitsParker != 0 {
 		r.loop.parking.count++
 		r.loop.parking.fresh = true
 	}
@@ -58,7 +58,7 @@ func (l *loop) submitParked() {
 	}
 }
 
-// endTurn sends what the turn leaves to be sent, and answers parked connections. Those come last: what one of
+// endTurn sends what the turn leaves to be sent, and answers connections that were parked or held. Those come last: what one of
 // them has to send is sent by then, or staged, and no event of this turn meets it again.
 func (l *loop) endTurn(r *runner) {
 	if l.ring != nil {
@@ -67,13 +67,15 @@ func (l *loop) endTurn(r *runner) {
 	l.submitParked()
 	l.sendDeferred(r)
 	l.sendPushed(r)
-	if !l.parking.due {
-		return
+	if l.parking.due {
+		l.parking.due = false
+		if l.pollParked(r, false); r.loop == l {
+			l.submitParked()
+			l.sendDeferred(r)
+		}
 	}
-	l.parking.due = false
-	if l.pollParked(r, false); r.loop == l {
-		l.submitParked()
-		l.sendDeferred(r)
+	if r.loop == l && l.held.count > 0 {
+		l.tendHeld(r)
 	}
 }
 
@@ -86,7 +88,7 @@ func (l *loop) waitLimit() int {
 	return -1
 }
 
-// ignore stops watching a parked connection whose socket has something to say, so that it does not wake
+// ignore stops watching a connection that is parked or held and whose socket has something to say, so that it does not wake
 // the loop again and again. settle watches it again.
 func (l *loop) ignore(c *Conn) {
 	c.socket.interest = watchNothing
@@ -118,7 +120,7 @@ func (l *loop) unpark(r *runner) {
 			continue
 		}
 		p.count--
-		c.parked = false
+		c.awaits &^= awaitsParker
 		r.conn = c
 		alive := !c.killed.Load()
 		if alive && c.unsentBytes() >= l.server.options.OutputSoftBytes {

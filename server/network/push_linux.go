@@ -51,8 +51,9 @@ func (l *loop) sendPushed(r *runner) {
 	conns = slices.DeleteFunc(conns, func(c *Conn) bool { return !l.owns(c) })
 	l.server.mu.Unlock()
 	for _, c := range conns {
-		// Neither is left when the connection is closed, or was served meanwhile.
+		// Neither is left when the connection is closed, or was served meanwhile. While it is held both wait (N13).
 		switch {
+		case c.awaits&awaitsCommit != 0:
 		case c.pushedBytes.Load() > 0:
 			l.settle(r, c, r.sendPushes(c))
 		case c.admission != nil:

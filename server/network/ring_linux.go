@@ -17,7 +17,7 @@ import (
 // ringed is a loop's part of it. Whoever drives the loop owns it.
 //
 // A connection has at most one operation in the ring, its armed one: a receive, or, while it has output that its peer
-// has not taken, a poll. It has none while it is served, parked or detached, so that nothing is read then (N4, N11), and
+// has not taken, a poll. It has none while it is served, parked, held or detached, so that nothing is read then (N4, N11), and
 // who wants it back from the ring recalls it. Short replies are staged as sends, which the next call carries out at once,
 // with the receive for the next request behind them.
 type ringed struct {
@@ -30,7 +30,7 @@ type ringed struct {
 	spare       sync.Pool // of *[]byte: buffers that were replaced, and whose content has been served
 }
 
-// sending is a staged send. Its data lies in the output buffer of the runner that drives the loop.
+// sending is a staged send. Its data lies in the output buffer of the runner that drives the loop, or in one of its own.
 type sending struct {
 	c    *Conn
 	data []byte
@@ -190,9 +190,13 @@ func (l *loop) stageSends(r *runner) {
 	q := l.ring
 	for i, c := range r.deferred {
 		r.deferred[i] = nil
+		if c.Hold != 0 {
+			if released, alive := r.release(c); !released {
+				l.settle(r, c, alive)
+				continue
+			}
+		}
 		switch {
-		case c.Hold != 0 && !r.release(c):
-			l.settle(r, c, false)
 		case c.over() || c.killed.Load() || c.sent > 0 || c.socket.heir != nil:
 			l.settle(r, c, c.flush(r))
 		default:
@@ -241,17 +245,6 @@ func (l *loop) recall(c *Conn) {
 		l.makeRoom()
 		l.ring.Cancel(ringMark(markedConn, c.socket.descriptor), ringMark(markedCancel, 0))
 	}
-}
-
-// bequeath gives a connection that is not armed to the loop it is meant for.
-func (l *loop) bequeath(r *runner, c *Conn) {
-	to := c.socket.heir
-	c.socket.heir = nil
-	c.detached.Store(true)
-	c.socket.loop.Store(to)
-	l.connections.Add(-1)
-	to.connections.Add(1)
-	to.attach(r, c)
 }
 
 // arrive queues a connection that is now the loop's. r is whose goroutine it is on.

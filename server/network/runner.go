@@ -8,11 +8,10 @@ package network
 type runner struct {
 	server *Server
 	worker Worker
-	holds  Committer // the worker, if it is one
-	in     []byte    // the read buffer of who drives a loop, or what is left of it; full length
-	used   int       // how much of it is the input being served
-	out    []byte    // where replies go: its free end is lent to the connection being served
-	spare  []byte    // an input buffer given back by a connection; empty
+	in     []byte // the read buffer of who drives a loop, or what is left of it; full length
+	used   int    // how much of it is the input being served
+	out    []byte // where replies go: its free end is lent to the connection being served
+	spare  []byte // an input buffer given back by a connection; empty
 
 	lent    uint16 // the buffer of the loop's ring in which the input being served lies
 	borrows bool   // there is one
@@ -45,7 +44,6 @@ const (
 func newRunner(s *Server) *runner {
 	r := &runner{server: s}
 	r.worker = s.handler.NewWorker(r.handOff)
-	r.holds, _ = r.worker.(Committer)
 	return r
 }
 
@@ -81,17 +79,24 @@ func (r *runner) turn(c *Conn, input []byte) (rest []byte, alive bool) {
 	return input, true
 }
 
-// release lets the connection's output go once what it promises is durable, and tells whether it may. Of the connections
-// that are sent together the first waits for all: what one release commits is everything so far.
-func (r *runner) release(c *Conn) bool {
-	position := c.Hold
+// release tells whether the connection's output may be sent, since what it promises is durable, and if not, whether the connection
+// may live on: its output may be set aside (N13). Otherwise it waits. What may not be sent stays held for good.
+func (r *runner) release(c *Conn) (released, alive bool) {
+	switch {
+	case c.killed.Load():
+		return false, false
+	case r.setAside(c):
+		return false, true
+	case !r.server.committer.Release(c.Hold):
+		return false, false
+	}
 	c.Hold = 0
-	return r.holds.Release(position)
+	return true, true
 }
 
 // servable tells whether a connection may be served and input may hold a request.
 func (r *runner) servable(c *Conn, input []byte) bool {
-	return !c.closeAfterReply && !c.parked && (len(input) > 0 && len(input) >= c.NeedBytes || c.again) &&
+	return !c.closeAfterReply && c.awaits == 0 && (len(input) > 0 && len(input) >= c.NeedBytes || c.again) &&
 		c.unsentBytes() < r.server.options.OutputSoftBytes
 }
 

@@ -18,6 +18,7 @@ import (
 // Server listens, accepts and serves until Close.
 type Server struct {
 	handler   Handler
+	committer Committer // the handler, if it is one
 	options   Options
 	started   time.Time
 	addresses []net.Addr
@@ -57,6 +58,7 @@ func Listen(handler Handler, options Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{handler: handler, options: options.withDefaults(), started: time.Now(), streams: map[*Conn]struct{}{}}
+	s.committer, _ = handler.(Committer)
 	s.modest.server, s.large.server = s, s
 	s.SetIntakeBytes(s.options.IntakeBytes)
 	s.inputHardBytes.Store(int64(s.options.InputHardBytes))

@@ -20,11 +20,12 @@ type socket struct {
 	loop       atomic.Pointer[loop] // stored by the owner, while detached
 	interest   uint32               // the events the epoll set watches for, or the ring
 
+	heir *loop // the connection goes there once it is neither armed nor served nor held; the owner's
+
 	// Of a loop with a ring; the owner's.
-	armed    bool  // an operation for interest is in the ring
-	recalled bool  // and is being cancelled
-	sending  bool  // a send is staged
-	heir     *loop // the connection goes there once it is neither armed nor served
+	armed    bool // an operation for interest is in the ring
+	recalled bool // and is being cancelled
+	sending  bool // a send is staged
 }
 
 // read fills buffer from a non-blocking socket, without telling Go's scheduler: the call returns at
