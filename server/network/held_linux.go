@@ -2,12 +2,23 @@ package network
 
 // Held replies: those that a loop has set aside until what they promise is durable. A commit is a sync of a disk, and a loop that
 // waited for it would serve nobody meanwhile. So a goroutine commits, one a loop and only while there is something to commit, and
-// others are served; what they write is in the next commit, which begins when this one has ended.
+// others are served; what they write is in the next commit, which begins when this one has ended. Where commits are quick and all
+// who are served wait for them, the loop commits itself: threads need not be woken, and more connections share a commit.
 //
 //	setAside --> fresh --askCommit--> asked --commit--> durable --collect--> ready --letGo--> sent, and served again
 //	                                              \--> lost ----collect--> the end
 
-import "sync"
+import (
+	"sync"
+	"time"
+)
+
+const (
+	// quickCommit is how long a commit takes at most that a loop waits for.
+	quickCommit = time.Millisecond
+	// companyTurns is for how many turns with commits a loop waits for none after it has served somebody who waits for none.
+	companyTurns = 64
+)
 
 // held is a loop's part of it. Whoever drives the loop owns what mu does not guard.
 type held struct {
@@ -15,14 +26,17 @@ type held struct {
 	fresh   holds
 	ready   []*Conn        // those whose replies may be sent
 	lost    []*Conn        // empty between calls of collect
+	served  uint64         // the runner's, when tendHeld was called last
+	company int            // turns left of companyTurns
 	commits sync.WaitGroup // the goroutine that commits
 
 	mu struct {
 		sync.Mutex
-		running bool    // there is a goroutine that commits
-		asked   holds   // for whom the next commit is
-		durable []*Conn // for whom commits were done
-		lost    []*Conn // for whom they failed
+		running bool          // there is a goroutine that commits
+		asked   holds         // for whom the next commit is
+		took    time.Duration // by the last commit; 0 is unknown
+		durable []*Conn       // for whom commits were done
+		lost    []*Conn       // for whom they failed
 	}
 }
 
@@ -71,6 +85,9 @@ func (r *runner) setAside(c *Conn) bool {
 
 // tendHeld has commits done for connections that were set aside, and goes on with those for which they have ended.
 func (l *loop) tendHeld(r *runner) {
+	if l.waitsItself(r) {
+		l.commitNow()
+	}
 	l.askCommit()
 	l.collect(r)
 	if l.letGo(r); r.loop == l {
@@ -78,6 +95,44 @@ func (l *loop) tendHeld(r *runner) {
 		l.sendDeferred(r)
 		l.askCommit()
 	}
+}
+
+// waitsItself tells whether the loop is to wait for the next commit: all that it has served of late wait for it too, and it will be over soon.
+func (l *loop) waitsItself(r *runner) bool {
+	h := &l.held
+	if r.served-h.served > uint64(len(h.fresh.conns)) {
+		h.company = companyTurns
+	} else if h.company > 0 {
+		h.company--
+	}
+	h.served = r.served
+	if h.company > 0 || len(h.fresh.conns) == 0 {
+		return false
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return !h.mu.running && 0 < h.mu.took && h.mu.took < quickCommit
+}
+
+// commitNow does the next commit on the loop's own time.
+func (l *loop) commitNow() {
+	h := &l.held
+	begun := time.Now()
+	durable := l.server.committer.Release(h.fresh.position)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.mu.took = time.Since(begun)
+	h.end(&h.fresh, durable)
+}
+
+// end notes how the commit for some connections has ended; mu is held.
+func (h *held) end(batch *holds, durable bool) {
+	if durable {
+		h.mu.durable, batch.conns = moveConns(h.mu.durable, batch.conns)
+	} else {
+		h.mu.lost, batch.conns = moveConns(h.mu.lost, batch.conns)
+	}
+	batch.position = 0
 }
 
 // askCommit has the next commit done for the connections that were set aside since the last call.
@@ -103,14 +158,11 @@ func (l *loop) commit() {
 	for len(h.mu.asked.conns) > 0 {
 		batch.move(&h.mu.asked)
 		h.mu.Unlock()
+		begun := time.Now()
 		durable := l.server.committer.Release(batch.position)
 		h.mu.Lock()
-		if durable {
-			h.mu.durable, batch.conns = moveConns(h.mu.durable, batch.conns)
-		} else {
-			h.mu.lost, batch.conns = moveConns(h.mu.lost, batch.conns)
-		}
-		batch.position = 0
+		h.mu.took = time.Since(begun)
+		h.end(&batch, durable)
 		h.mu.Unlock()
 		l.rouse()
 		h.mu.Lock()

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/pyropedb/pyrope/server/network"
 )
@@ -42,6 +43,53 @@ func TestALoopWaitsForItsOnlyConnection(t *testing.T) {
 			t.Error("with one connection again, its replies are set aside")
 		}
 		_ = a.Close()
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestALoopWaitsForQuickCommits: where all who are served wait for commits, and those are quick, the loop commits itself. It does not once
+// one was slow, nor when it serves others.
+func TestALoopWaitsForQuickCommits(t *testing.T) {
+	inLoops(t, func(t *testing.T, options network.Options) {
+		h := newLines()
+		options.Loops = 1
+		s, err := network.Listen(h, options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var aside, slow atomic.Bool
+		release := func(uint64) bool {
+			stack := make([]byte, 4096)
+			aside.Store(strings.Contains(string(stack[:runtime.Stack(stack, false)]), "(*loop).commit("))
+			if slow.Load() {
+				time.Sleep(5 * time.Millisecond)
+			}
+			return true
+		}
+		h.hold.Store(&release)
+		a, b := dial(t, s), dial(t, s)
+		becomesQuick := func() {
+			eventually(t, "the loop to commit itself", func() bool {
+				a.ask("keep one", "one")
+				return !aside.Load()
+			})
+		}
+		becomesQuick()
+		slow.Store(true)
+		a.ask("keep two", "two")
+		if a.ask("keep three", "three"); !aside.Load() {
+			t.Error("the loop waits for a commit though the last one was slow")
+		}
+		slow.Store(false)
+		becomesQuick()
+		b.ask("echo here", "here")
+		if a.ask("keep four", "four"); !aside.Load() {
+			t.Error("the loop waits for a commit though it serves others too")
+		}
+		becomesQuick()
+		_, _ = a.Close(), b.Close()
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}

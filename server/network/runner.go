@@ -10,6 +10,7 @@ type runner struct {
 	worker Worker
 	in     []byte // the read buffer of who drives a loop, or what is left of it; full length
 	used   int    // how much of it is the input being served
+	served uint64 // calls of Serve
 	out    []byte // where replies go: its free end is lent to the connection being served
 	spare  []byte // an input buffer given back by a connection; empty
 
@@ -56,6 +57,7 @@ func (r *runner) turn(c *Conn, input []byte) (rest []byte, alive bool) {
 		c.NeedBytes, c.again = 0, false
 		c.fullAt = len(c.Out) + batchOutputBytes
 		c.parker = r.parker()
+		r.served++
 		consumed := r.worker.Serve(c, input)
 		if consumed < 0 || consumed > len(input) {
 			panic("BUG: Serve says it used more than its input")
