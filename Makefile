@@ -26,7 +26,7 @@ CONCURRENT := ./device/... ./tsavorite/... ./server/...
 STATICCHECK_VERSION := v0.8.2
 STATICCHECK := bin/tools/staticcheck-$(STATICCHECK_VERSION)
 
-PLATFORMS := linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
+PLATFORMS := linux/arm64 darwin/arm64 windows/amd64
 
 .PHONY: help build run test check race invariants lint fuzz docs differential crash bench bench-compare bench-devices bench-ladder bench-durability bench-recovery bench-online bench-cold soak soak-ttl cross clean
 
