@@ -55,6 +55,7 @@ func (q *lateQueue) Submit(batch []*device.Request) {
 	}
 }
 
+// Poll never gives the held read to a call that does not wait, so that a session that waits for it has always left its epoch.
 func (q *lateQueue) Poll(done []*device.Request, wait bool) int {
 	if n := q.Queue.Poll(done, false); n > 0 {
 		return n
@@ -69,7 +70,10 @@ func (q *lateQueue) Poll(done []*device.Request, wait bool) int {
 		q.Queue.Submit(late)
 	default:
 	}
-	return q.Queue.Poll(done, wait)
+	if !wait {
+		return 0
+	}
+	return q.Queue.Poll(done, true)
 }
 
 func (q *lateQueue) InFlight() int { return q.Queue.InFlight() + len(q.late) }
