@@ -19,6 +19,8 @@ func (s *Session) compactLog(until record.Address) (moved uint64, err error) {
 	// time; when they have left, every record is whole, and what is dead for this session is dead for all.
 	s.now = s.store.now()
 	s.settledTail()
+	s.borrows = true
+	defer s.returnBorrowed()
 	c := &s.scan
 	c.dead, c.looked = s.store.droppedNamespaces(), 0
 	c.until, c.bound = until, record.AddressMask
@@ -187,6 +189,9 @@ func (s *Store) runCompactor() {
 // busyPause is how long compaction leaves a page alone in which it met a latch that stays busy.
 const busyPause = time.Millisecond
 
+// busyPatience is how often a session with latches tries a page again in which it met a latch that stays busy: for about ten seconds.
+const busyPatience = 1000
+
 // fruitlessRounds is how many rounds in a row may gain nothing though something was said to die meanwhile.
 const fruitlessRounds = 3
 
@@ -283,10 +288,12 @@ func (s *Store) bear(err error) bool {
 }
 
 // compactLatched makes room for so many bytes, at least a page, for a session that holds latches: compaction by another session would
-// have to wait for them. It returns false when a round gains too little, or meets a latch of yet another session.
+// have to wait for them, where they are not lent. It returns false when a round gains too little, or a latch stays busy for too long.
 func (s *Session) compactLatched(bytes uint64) bool {
 	s.suspend()
 	defer s.resume()
+	s.lend(len(s.held))
+	defer s.takeBack(len(s.held))
 	bytes = max(bytes, s.store.options.PageBytes)
 	all := s.log.MemoryBytes() + s.log.DeviceBytes()
 	round := all / s.store.options.PageBytes
@@ -294,18 +301,33 @@ func (s *Session) compactLatched(bytes uint64) bool {
 	if s.store.evictsExpiring.Load() {
 		pages *= 2 // live records go in the second round, if not before
 	}
-	for ; pages > 0 && s.log.LacksRoom(bytes); pages-- {
+	for patience := busyPatience; pages > 0 && s.lacksRoom(bytes); pages-- {
 		until := s.log.PageEnd(s.log.Begin())
 		s.evicts = s.store.isToEvict() || pages <= round && s.store.evictsExpiring.Load() && s.store.compactsMemory()
-		if until > s.log.CompactableUntil() || s.compactOnce(until) != nil {
+		if until > s.log.CompactableUntil() {
+			return false
+		}
+		err := s.compactOnce(until)
+		if errors.Is(err, errBusy) && patience > 0 {
+			time.Sleep(busyPause)
+			patience, pages = patience-1, pages+1
+			continue
+		}
+		if err != nil {
 			return false
 		}
 		s.log.AwaitRecycled(until)
 	}
-	if s.store.compactsMemory() { // what others have compacted counts once the pager has freed it
+	return !s.lacksRoom(bytes)
+}
+
+// lacksRoom is LacksRoom of the log, outside the epoch, when the pager has freed what others have compacted: until then, in a store
+// without a device, the log does not know how much of it their moves have taken.
+func (s *Session) lacksRoom(bytes uint64) bool {
+	if !s.log.LacksRoom(bytes) && s.store.compactsMemory() {
 		s.log.AwaitRecycled(s.log.PageStart(s.log.Begin()))
 	}
-	return !s.log.LacksRoom(bytes)
+	return s.log.LacksRoom(bytes)
 }
 
 // compactOnce compacts one page in the midst of another operation. The session is outside its epoch.
@@ -315,6 +337,8 @@ func (s *Session) compactOnce(until record.Address) error {
 	if err := s.store.verifyBeforeMove(until); err != nil {
 		return err
 	}
+	s.takeBack(len(s.held))
+	defer s.lend(len(s.held))
 	hasty := s.hasty
 	s.hasty = true
 	s.epoch.Enter()

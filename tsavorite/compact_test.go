@@ -3,6 +3,7 @@ package tsavorite_test
 import (
 	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -259,6 +260,60 @@ func TestLatchOnMemoryFullOfLiveRecords(t *testing.T) {
 		}
 		if n > 1000 {
 			t.Fatal("a thousand records of 136 bytes in 64 KiB")
+		}
+	}
+}
+
+// TestLatchedWritesFindRoom lets sessions write groups of keys under latches to memory that is full, mostly of what is dead: none may be
+// refused for the others' latches, or for what the compactor does meanwhile.
+func TestLatchedWritesFindRoom(t *testing.T) {
+	for _, sessions := range []int{1, 2, 4} {
+		t.Run(fmt.Sprint(sessions), func(t *testing.T) {
+			store, _ := memoryStore(t)
+			const live = 200 // of up to 180 bytes: under half of memory
+			var group sync.WaitGroup
+			for n := range sessions {
+				session := openSession(t, store)
+				random := rand.New(rand.NewPCG(uint64(n), testSeed()))
+				group.Go(func() {
+					defer session.Close()
+					for range 2000 / sessions {
+						writeLatched(t, session, random, live)
+					}
+				})
+			}
+			group.Wait()
+		})
+	}
+}
+
+// writeLatched writes a few random keys of so many under their latches, every other time with room set aside.
+func writeLatched(t *testing.T, session *tsavorite.Session, random *rand.Rand, live int) {
+	keys := make([]tsavorite.Key, 1+random.IntN(60))
+	intents := make([]tsavorite.Intent, len(keys))
+	for i := range keys {
+		keys[i] = compactKey(random.IntN(live))
+		intents[i] = tsavorite.Intent{Key: keys[i], Length: random.IntN(130), Removal: random.IntN(2) == 0}
+	}
+	session.Enter()
+	defer session.Leave()
+	session.Latch(keys)
+	defer session.Unlatch()
+	if random.IntN(2) == 0 {
+		if status := session.ReserveRoom(intents); status != tsavorite.Found {
+			t.Errorf("no room is set aside: %v", status)
+			return
+		}
+	}
+	for _, intent := range intents {
+		var status tsavorite.Status
+		if intent.Removal {
+			status = session.Delete(intent.Key)
+		} else {
+			status = session.Upsert(intent.Key, make([]byte, intent.Length), tsavorite.Metadata{})
+		}
+		if status == tsavorite.OutOfMemory || status == tsavorite.StatusError {
+			t.Errorf("a write to a latched key: %v (%v)", status, session.Err())
 		}
 	}
 }

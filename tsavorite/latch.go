@@ -15,8 +15,8 @@ import (
 // meanwhile does the session start over.
 //
 // In a store without a device that has run full, Latch first waits for the compaction it may need: once it
-// holds latches, compaction by others gives way to them, and a verb that needs room compacts by itself. When two
-// sessions with latches need room at the same moment, one is in the other's way and its verb answers OutOfMemory.
+// holds latches, compaction by others gives way to them, and a verb that needs room compacts by itself. While it waits for that,
+// or for a latch, it lends the latches it has (see lentLatches).
 func (s *Session) Latch(keys []Key) {
 	if seen := s.log.Limit(); s.log.NeedsCompaction() {
 		s.suspend()
@@ -67,7 +67,7 @@ func (s *Session) tryLatch(keys []Key) bool {
 				s.releaseFirst(i)
 				return false
 			}
-			if s.waitForLatch(attempt); s.index.Table() != first {
+			if s.waitForLatch(attempt, i); s.index.Table() != first {
 				s.releaseFirst(i)
 				return false
 			}

@@ -20,16 +20,18 @@ type Session struct {
 	index *index.Index
 	epoch *epoch.Entry
 
-	now     int64 // Unix milliseconds, sampled inside the epoch
-	onBlock func()
-	blocked bool     // onBlock has run since Enter
-	departs uint     // times a verb left the epoch to wait: what was found before may be gone
-	held    []uint64 // latch IDs taken by Latch, ascending
-	hasty   bool     // gives up a latch that stays busy: the compactor's session
-	evicts  bool     // compaction drops records with a deadline, see isToEvict
-	tries   int      // attempts after which a busy latch is given up, if not 0
-	err     error    // cause of the last StatusError
-	created uint     // records created, to look at the index now and then
+	now      int64 // Unix milliseconds, sampled inside the epoch
+	onBlock  func()
+	blocked  bool     // onBlock has run since Enter
+	departs  uint     // times a verb left the epoch to wait: what was found before may be gone
+	held     []uint64 // latch IDs taken by Latch, ascending, and those borrowed
+	hasty    bool     // gives up a latch that stays busy: the compactor's session
+	borrows  bool     // under compactMu: latches that are lent count as free
+	evicts   bool     // compaction drops records with a deadline, see isToEvict
+	tries    int      // attempts after which a busy latch is given up, if not 0
+	borrowed []uint64 // latch IDs among held
+	err      error    // cause of the last StatusError
+	created  uint     // records created, to look at the index now and then
 
 	metExpired bool   // see MetExpired
 	wrote      uint64 // see Version
@@ -196,14 +198,14 @@ func (s *Session) latch(hash uint64, exclusive bool) (*index.Table, *index.Bucke
 			} else {
 				outcome = b.TryShared()
 			}
-			if outcome == index.Latched {
+			if outcome == index.Latched || outcome == index.Busy && s.borrows && s.borrow(t.LatchID(hash)) {
 				return t, b
 			}
 		}
 		if s.hasty && attempt == hastyAttempts || s.tries != 0 && attempt == s.tries {
 			return nil, nil
 		}
-		s.waitForLatch(attempt)
+		s.waitForLatch(attempt, 0)
 	}
 }
 
@@ -214,8 +216,8 @@ const yieldAttempts = 4
 const hastyAttempts = 40
 
 // waitForLatch lets others run. Latches are short, except those of Latch: a wait that lasts is a
-// wait like any other, announced to the hook.
-func (s *Session) waitForLatch(attempt int) {
+// wait like any other, announced to the hook, and the session lends the first so many latches of held meanwhile.
+func (s *Session) waitForLatch(attempt, holding int) {
 	if attempt < yieldAttempts && len(s.reserved) == 0 {
 		s.departs++
 		s.epoch.Leave()
@@ -224,7 +226,9 @@ func (s *Session) waitForLatch(attempt int) {
 		return
 	}
 	s.suspend()
+	s.lend(holding)
 	time.Sleep(min(time.Duration(attempt)*10*time.Microsecond, time.Millisecond))
+	s.takeBack(holding)
 	s.resume()
 }
 

@@ -54,6 +54,7 @@ type Store struct {
 	grow       chan struct{} // capacity 1: wakes the grower
 	compact    chan struct{} // capacity 1: wakes the compactor
 	compactMu  sync.Mutex    // held while a page is compacted
+	lent       lentLatches
 	dead       deadBytes
 	lifetimes  lifetimes
 	runs       compactionRuns
@@ -92,6 +93,7 @@ func newStore(o Options, x *index.Index, restore *hlog.Restore) (*Store, error) 
 		cursors: issuedCursors{addresses: map[record.Address]struct{}{}},
 		grow:    make(chan struct{}, 1), compact: make(chan struct{}, 1), stop: make(chan struct{}),
 	}
+	s.lent.init()
 	s.state.Store(firstVersion << 1)
 	s.evictsExpiring.Store(o.EvictExpiring)
 	s.units.Store(rand.Uint64() >> 8)
