@@ -32,8 +32,7 @@ func (s *Server) enforce(now time.Time) {
 		if client.Address == inProcess {
 			return // its owner ends it
 		}
-		if since := client.IdleSince(); idle > 0 && !client.IsListener() && !since.IsZero() && now.Sub(since) > idle &&
-			(client.Transport.OutputBytes() > 0 || !client.Transport.PeerWaits()) { // else its request waits for the server
+		if since := client.IdleSince(); idle > 0 && !client.IsListener() && !since.IsZero() && now.Sub(since) > idle && client.Transport.WaitsForPeer() { // else its request waits for the server
 			s.log.Debug("closing an idle connection", "client", client.Address)
 			client.Transport.Kill()
 			return

@@ -131,7 +131,7 @@ func (s *Server) dropStalled(g *governor, now time.Time) {
 		}
 		seen[client] = known
 		isStalled := now.Sub(known.since) >= stallPatience && now.Sub(client.Transport.LastInteraction()) >= stallPatience
-		if isStalled && (client.Transport.OutputBytes() > 0 || !client.Transport.PeerWaits()) { // else it is the server that is slow
+		if isStalled && client.Transport.WaitsForPeer() { // else it is the server that is slow
 			idle = append(idle, client)
 		}
 	})

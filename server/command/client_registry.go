@@ -15,8 +15,8 @@ type Transport interface {
 	InputBytes() int
 	// InputCapacity is the size of the buffer held for it.
 	InputCapacity() int
-	// PeerWaits tells whether bytes of the peer wait in the kernel, or its request is served away from the loop.
-	PeerWaits() bool
+	// WaitsForPeer tells whether what comes next is up to the peer, and not to the server, as far as can be seen.
+	WaitsForPeer() bool
 	// OutputBytes is the length of the output the peer has not taken yet.
 	OutputBytes() int
 	// Push has data sent behind the replies so far, and refuses when more than limit bytes would wait

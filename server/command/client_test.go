@@ -24,7 +24,7 @@ type wire struct {
 func (w *wire) LastInteraction() time.Time { return w.last }
 func (w *wire) InputBytes() int            { return w.input }
 func (w *wire) InputCapacity() int         { return w.capacity }
-func (w *wire) PeerWaits() bool            { return false }
+func (w *wire) WaitsForPeer() bool         { return true }
 func (w *wire) OutputBytes() int           { return w.output }
 func (w *wire) Push(data []byte, limit int) bool {
 	w.mu.Lock()

@@ -64,6 +64,7 @@ type Conn struct {
 	outputBytes     atomic.Int64
 	pushedBytes     atomic.Int64 // the length of pushes
 	inputWaits      atomic.Bool  // the request waits for room in its intake, N12; stored under the intake's mu
+	commitWaits     atomic.Bool  // its replies wait for a commit, N13
 }
 
 // awaited is what a connection waits for while its loop leaves it alone.
@@ -112,12 +113,21 @@ func (c *Conn) InputCapacity() int { return int(c.inputCapacity.Load()) }
 // OutputBytes is the length of the output the peer has not taken yet. Any goroutine.
 func (c *Conn) OutputBytes() int { return int(c.outputBytes.Load() + c.pushedBytes.Load()) }
 
-// PeerWaits tells whether the peer has done its part as far as can be seen: bytes of it wait in the kernel, its request is
-// served away from the loop, or is not read because there is no room for it. Any goroutine.
-func (c *Conn) PeerWaits() bool {
+// WaitsForPeer tells whether what comes next is up to the peer, as far as can be seen: it is to take replies, or to send a request or the rest
+// of one. It is not while its replies wait for a commit, its request is served away from the loop or not read because there is no
+// room for it, or bytes of it wait in the kernel. Any goroutine.
+func (c *Conn) WaitsForPeer() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return !c.closed && c.server != nil && (c.detached.Load() || c.inputWaits.Load() || c.hasUnread())
+	switch {
+	case c.closed || c.server == nil:
+		return true
+	case c.commitWaits.Load():
+		return false
+	case c.OutputBytes() > 0:
+		return true
+	}
+	return !c.detached.Load() && !c.inputWaits.Load() && !c.hasUnread()
 }
 
 // OutputFull tells Serve to stop between two requests, so that what it has appended can be sent.

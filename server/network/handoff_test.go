@@ -50,27 +50,27 @@ func (c *client) expect0(t *testing.T) {
 	}
 }
 
-// TestPeerWaits: a peer waits while its request is served elsewhere or bytes of it are not read, and not once the server has read
+// TestWaitsForPeer: a peer waits while its request is served elsewhere or bytes of it are not read, and not once the server has read
 // what there is of a request.
-func TestPeerWaits(t *testing.T) {
+func TestWaitsForPeer(t *testing.T) {
 	inModes(t, nil, func(t *testing.T, h *lines, s *network.Server) {
 		c := dial(t, s)
 		c.send("echo before\necho incom")
 		c.expect("before")
 		conn := h.only(t)
-		eventually(t, "the rest of a request is up to the peer", func() bool { return !conn.PeerWaits() })
+		eventually(t, "the rest of a request is up to the peer", conn.WaitsForPeer)
 		c.send("plete\nwait for it\n")
 		eventually(t, "the wait", func() bool { return h.waiting.Load() == 1 })
 		c.send("echo after\n")
-		eventually(t, "the peer waits", conn.PeerWaits)
+		eventually(t, "the peer waits", func() bool { return !conn.WaitsForPeer() })
 		close(h.gate)
 		for _, want := range []string{"incomplete", "for it", "after"} {
 			c.expect(want)
 		}
-		eventually(t, "nobody waits", func() bool { return !conn.PeerWaits() })
+		eventually(t, "nobody waits", conn.WaitsForPeer)
 		conn.Kill()
 		c.expectEnd()
-		eventually(t, "nor does one that is gone", func() bool { return !conn.PeerWaits() })
+		eventually(t, "nor does one that is gone", conn.WaitsForPeer)
 	})
 }
 

@@ -183,6 +183,7 @@ func (l *loop) collect(r *runner) {
 		h.lost[i] = nil
 		h.count--
 		c.awaits &^= awaitsCommit
+		c.commitWaits.Store(false)
 		l.settle(r, c, false)
 	}
 	h.lost = h.lost[:0]
@@ -199,6 +200,7 @@ func (l *loop) letGo(r *runner) {
 		h.ready = h.ready[:last]
 		h.count--
 		c.awaits &^= awaitsCommit
+		c.commitWaits.Store(false)
 		c.Hold = 0
 		c.Out = c.AppendPushes(c.Out)
 		alive := !c.killed.Load()

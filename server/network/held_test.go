@@ -321,6 +321,9 @@ func TestLargeHeldReplies(t *testing.T) {
 		a.keep(h, "keep two\nbig 3145728\nkeep three\nbig 3145728\nkeep four\n")
 		eventually(t, "a commit", d.waits)
 		other.ask("echo "+strings.Repeat("y", 3000), strings.Repeat("y", 3000))
+		if h.find(t, 1).WaitsForPeer() {
+			t.Error("a peer is waited for whose replies wait for a commit")
+		}
 		d.commit(1)
 		a.expect("two") // what the peer has no room for waits for the next commit
 		other.ask("echo "+strings.Repeat("z", 3000), strings.Repeat("z", 3000))
@@ -329,6 +332,7 @@ func TestLargeHeldReplies(t *testing.T) {
 		a.expect("three")
 		a.expect(strings.Repeat("x", large))
 		a.expect("four")
+		eventually(t, "the commits to be over", h.find(t, 1).WaitsForPeer)
 	})
 }
 

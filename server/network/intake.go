@@ -74,7 +74,7 @@ func (s *Server) InputWaiting() int { return int(s.inputWaiting.Load()) }
 func (s *Server) Laggards(now time.Time, patience time.Duration) (conns []*Conn) {
 	for _, k := range []*intake{&s.modest, &s.large} {
 		for _, c := range k.idle(now, patience) {
-			if c.OutputBytes() > 0 || !c.PeerWaits() { // else it is the server that is slow
+			if c.WaitsForPeer() { // else it is the server that is slow
 				conns = append(conns, c)
 			}
 		}

@@ -89,7 +89,7 @@ func TestIntakeInOrder(t *testing.T) {
 		other.ask("echo meanwhile", "meanwhile")
 		begin(t, h, s, 100_000, 20_000).finish()
 		waiting(t, s, 3)
-		if second.conn.BytesIn() > 200_000 || !second.conn.PeerWaits() {
+		if second.conn.BytesIn() > 200_000 || second.conn.WaitsForPeer() {
 			t.Errorf("%d bytes were read of a connection that waits", second.conn.BytesIn())
 		}
 		first.finish()

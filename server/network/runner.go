@@ -84,12 +84,16 @@ func (r *runner) turn(c *Conn, input []byte) (rest []byte, alive bool) {
 // release tells whether the connection's output may be sent, since what it promises is durable, and if not, whether the connection
 // may live on: its output may be set aside (N13). Otherwise it waits. What may not be sent stays held for good.
 func (r *runner) release(c *Conn) (released, alive bool) {
-	switch {
-	case c.killed.Load():
+	if c.killed.Load() {
 		return false, false
-	case r.setAside(c):
+	}
+	c.commitWaits.Store(true)
+	if r.setAside(c) {
 		return false, true
-	case !r.server.committer.Release(c.Hold):
+	}
+	durable := r.server.committer.Release(c.Hold)
+	c.commitWaits.Store(false)
+	if !durable {
 		return false, false
 	}
 	c.Hold = 0
