@@ -320,8 +320,8 @@ func TestCloseUnderLoad(t *testing.T) {
 
 // TestCloseSendsWhatIsOwed checks that Close serves what was read and waits for a peer that reads late.
 func TestCloseSendsWhatIsOwed(t *testing.T) {
-	soft := func(o *network.Options) { o.OutputSoftBytes = 1 << 20 }
-	inModes(t, soft, func(t *testing.T, h *lines, s *network.Server) {
+	adjust := func(o *network.Options) { o.OutputSoftBytes, o.CloseTimeout = 1<<20, time.Minute }
+	inModes(t, adjust, func(t *testing.T, h *lines, s *network.Server) {
 		c := dial(t, s)
 		c.send("big 20000000\necho owed\n")
 		eventually(t, "the request to be served", func() bool { return h.served.Load() > 0 })

@@ -134,7 +134,7 @@ const sendChunkBytes = 256 << 10
 const hardBoundGrace = time.Second
 
 // sendStream writes data and waits for the peer to take it. While the server closes, the peer must
-// take each chunk within closeGrace; interruptStreams bounds the write in progress. While the hard bound is
+// take each chunk within grace; interruptStreams bounds the write in progress. While the hard bound is
 // passed it must take each within hardBoundGrace.
 func (c *Conn) sendStream(data []byte) (sent int, err error) {
 	bounded := false
