@@ -170,16 +170,13 @@ func less(a, b uint64) uint64 { return a - min(a, b) }
 
 // clientBytes is the size of the buffers that connections hold.
 func (s *Server) clientBytes() uint64 {
-	if listening := s.listening(); listening != nil {
-		return uint64(max(0, listening.HeldBytes()))
-	}
-	return 0
+	return s.buffers().Bytes
 }
 
-// buffers is what connections hold, for INFO.
+// buffers is what connections hold.
 func (s *Server) buffers() command.Buffers {
 	if listening := s.listening(); listening != nil {
-		return command.Buffers{Bytes: s.clientBytes(), Waiting: listening.InputWaiting()}
+		return command.Buffers{Bytes: uint64(max(0, listening.HeldBytes())), Waiting: listening.InputWaiting()}
 	}
 	return command.Buffers{}
 }

@@ -275,14 +275,22 @@ func compactionSurvives(t *testing.T, kind tsavorite.CompactionKind, op device.O
 	struck := counts()[op]-before[op] >= n
 	failing.Disarm()
 	wantRound(t, s, count, rounds-1)
-	for deadline := time.Now().Add(30 * time.Second); store.Info().FlushError != "" && time.Now().Before(deadline); {
-		time.Sleep(time.Millisecond) // a page that failed is tried again
-	}
+	awaitFlushed(store)
 	if _, err := store.Compact(); err != nil {
 		t.Fatalf("after a fault at %v %d: %v", op, n, err)
 	}
 	wantRound(t, s, count, rounds-1)
 	return struck
+}
+
+// awaitFlushed waits until the device has taken every page that is to go there: until then one that failed to be written, and is tried again, is the
+// failure of whoever comes next too.
+func awaitFlushed(store *tsavorite.Store) {
+	pending := func(i tsavorite.Info) bool {
+		return i.FlushError != "" || i.FlushedUntilAddress < i.SafeReadOnlyAddress
+	}
+	for end := time.Now().Add(time.Minute); pending(store.Info()) && time.Now().Before(end); time.Sleep(time.Millisecond) {
+	}
 }
 
 // TestCompactionBesideWriters: sessions count keys up while the device is compacted; no count is lost.

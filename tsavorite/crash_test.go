@@ -408,11 +408,7 @@ func TestEveryWriteMayFail(t *testing.T) {
 				}
 				reached := c.done(faulty) >= n
 				faulty.Disarm()
-				pending := func(i tsavorite.Info) bool {
-					return i.FlushError != "" || i.FlushedUntilAddress < i.SafeReadOnlyAddress
-				}
-				for end := time.Now().Add(time.Minute); pending(store.Info()) && time.Now().Before(end); time.Sleep(time.Millisecond) {
-				} // until then a page that failed to be written is the next checkpoint's failure too
+				awaitFlushed(store)
 				want := allOf(t, store)
 				l.checkpoint(t, store)
 				closeStore(t, store)

@@ -45,31 +45,10 @@ func (f *valuesFolded) inOrder(keys int) (values []string) {
 
 // TestFoldKeepsNoLatchForTheDevice writes a key that LatchFold waits for: the write goes through, and is what the fold is given.
 func TestFoldKeepsNoLatchForTheDevice(t *testing.T) {
-	d, store, writer := lateStore(t)
-	reader := openSession(t, store)
-	defer reader.Close()
-	f, done, written := &valuesFolded{}, make(chan struct{}), make(chan struct{})
-	d.armed.Store(true)
-	go func() {
-		defer close(done)
-		reader.Enter()
-		reader.LatchFold([]tsavorite.Key{key("missing"), key("k"), key("filler:0"), key("filler:199"), key("k")}, f)
-		reader.Unlatch()
-		reader.Leave()
-	}()
-	soon(t, "the read", d.held)
-	go func() {
-		defer close(written)
-		writer.Enter()
-		writer.Upsert(key("k"), []byte("new"), tsavorite.Metadata{})
-		writer.Leave()
-	}()
-	soon(t, "the write", written)
-	close(d.released)
-	soon(t, "the end of LatchFold", done)
-	filler := string(bytes.Repeat([]byte("f"), 300))
-	if want := []string{"NotFound", "new", filler, filler, "new"}; fmt.Sprint(f.inOrder(5)) != fmt.Sprint(want) || f.twice || f.begun < 2 {
-		t.Errorf("LatchFold gives %.60q, some twice: %v, and began %d times", f.inOrder(5), f.twice, f.begun)
+	f := &valuesFolded{}
+	writeWhileHeld(t, func(reader *tsavorite.Session, keys []tsavorite.Key) { reader.LatchFold(keys, f) })
+	if got := f.inOrder(len(heldValues)); fmt.Sprint(got) != fmt.Sprint(heldValues) || f.twice || f.begun < 2 {
+		t.Errorf("LatchFold gives %.60q, some twice: %v, and began %d times", got, f.twice, f.begun)
 	}
 }
 

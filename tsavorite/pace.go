@@ -25,12 +25,7 @@ func (p *pace) await(bytes int, stop <-chan struct{}) bool {
 // sleepUnless sleeps. It returns false at once when stop is closed, which may be nil.
 func sleepUnless(d time.Duration, stop <-chan struct{}) bool {
 	if d <= 0 {
-		select {
-		case <-stop:
-			return false
-		default:
-			return true
-		}
+		return !isClosed(stop)
 	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -39,5 +34,15 @@ func sleepUnless(d time.Duration, stop <-chan struct{}) bool {
 		return false
 	case <-timer.C:
 		return true
+	}
+}
+
+// isClosed reports whether a channel is closed, which nobody sends to; it may be nil.
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
 }

@@ -43,6 +43,7 @@ func (f haltingFile) Write(b []byte) (int, error) {
 // TestSavedRecordsChangeInPlace halts a checkpoint in memory half-way: what is saved already is changed in place again, what is not is
 // copied, and the checkpoint holds what was there at its cut.
 func TestSavedRecordsChangeInPlace(t *testing.T) {
+	watch(t, 4*time.Minute)
 	const keys, length, chunk = 4000, 1000, 1 << 20
 	l := newLasting(t, storeCase{"memory", tsavorite.Options{MemoryBytes: 16 << 20, PageBytes: 64 << 10}, ""})
 	store := l.open(t)
@@ -94,6 +95,7 @@ func TestSavedRecordsChangeInPlace(t *testing.T) {
 func TestCheckpointKeepsToItsPace(t *testing.T) {
 	for _, settings := range []storeCase{{"memory", tsavorite.Options{MemoryBytes: 16 << 20, PageBytes: 64 << 10}, ""}, {"file", tsavorite.Options{MemoryBytes: 16 << 20, PageBytes: 16 << 10}, "file"}} {
 		t.Run(settings.name, func(t *testing.T) {
+			watch(t, 4*time.Minute)
 			l := newLasting(t, settings)
 			store := l.open(t)
 			fillStore(t, store, 1, 1000)

@@ -235,14 +235,7 @@ func (s *Store) droppedNamespaces() map[uint32]bool {
 }
 
 // isStopping says that the store is being closed.
-func (s *Store) isStopping() bool {
-	select {
-	case <-s.stop:
-		return true
-	default:
-		return false
-	}
-}
+func (s *Store) isStopping() bool { return isClosed(s.stop) }
 
 // runGrower doubles the index when sessions find it crowded.
 func (s *Store) runGrower() {

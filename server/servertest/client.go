@@ -20,7 +20,7 @@ type Target interface {
 }
 
 // replyTimeout is how long a reply may take before the test fails.
-const replyTimeout = 20 * time.Second
+const replyTimeout = time.Minute
 
 // Client is a raw client over TCP or a unix socket: it sends what it is told to and hands out the
 // bytes that come back. It is not safe for concurrent use.
