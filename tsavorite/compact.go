@@ -20,7 +20,7 @@ func (s *Session) compactLog(until record.Address) (moved uint64, err error) {
 	s.now = s.store.now()
 	s.settledTail()
 	s.borrows = true
-	defer s.returnBorrowed()
+	defer func() { s.borrows = false }()
 	c := &s.scan
 	c.dead, c.looked = s.store.droppedNamespaces(), 0
 	c.until, c.bound = until, record.AddressMask

@@ -3,6 +3,8 @@ package tsavorite
 import (
 	"slices"
 	"sync"
+
+	"github.com/pyropedb/pyrope/tsavorite/internal/index"
 )
 
 // Latches are lent to compaction. A session that waits while it holds latches by Latch, for the next of them or for its turn to
@@ -10,9 +12,9 @@ import (
 // holder would. Otherwise two sessions with latches that both need room were in each other's way.
 //
 //	the holder:  Latch … lend ── waits ── takeBack … Unlatch
-//	compaction:          borrow ── moves records ── returnBorrowed
+//	compaction:             borrow ── moves a record ── returnBorrowed
 //
-// Only one session compacts at a time, so that a latch has one borrower.
+// Only one session compacts at a time, and it borrows one latch at a time: the holder soon has it back.
 
 // lentLatches are the latches whose holders wait, by LatchID: whether compaction has borrowed them.
 type lentLatches struct {
@@ -54,7 +56,7 @@ func (s *Session) takeBack(n int) {
 	}
 }
 
-// borrow takes a latch that somebody lends: until returnBorrowed it counts as one that the session holds.
+// borrow takes a latch that somebody lends: it counts as one that the session holds, until it releases it.
 func (s *Session) borrow(id uint64) bool {
 	l := &s.store.lent
 	l.mu.Lock()
@@ -65,23 +67,31 @@ func (s *Session) borrow(id uint64) bool {
 	l.borrowed[id] = true
 	at, _ := slices.BinarySearch(s.held, id)
 	s.held = slices.Insert(s.held, at, id)
-	s.borrowed = append(s.borrowed, id)
 	return true
 }
 
-// returnBorrowed gives all borrowed latches back.
-func (s *Session) returnBorrowed() {
-	s.borrows = false
-	if len(s.borrowed) == 0 {
-		return
+// keeps reports whether the latch of a hash's bucket was not taken for itself, so that it is not to be released: it was taken by Latch, or
+// borrowed, and in that case it is returned.
+func (s *Session) keeps(t *index.Table, hash uint64) bool {
+	if !s.holds(t, hash) {
+		return false
 	}
+	if s.borrows {
+		s.returnBorrowed(t.LatchID(hash))
+	}
+	return true
+}
+
+// returnBorrowed returns a latch if it is a borrowed one.
+func (s *Session) returnBorrowed(id uint64) {
 	l := &s.store.lent
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, id := range s.borrowed {
-		l.borrowed[id] = false
+	if !l.borrowed[id] {
+		return // the session's own, which it does not lend while it compacts
 	}
-	s.held = slices.DeleteFunc(s.held, func(id uint64) bool { return slices.Contains(s.borrowed, id) })
-	s.borrowed = s.borrowed[:0]
+	l.borrowed[id] = false
+	at, _ := slices.BinarySearch(s.held, id)
+	s.held = slices.Delete(s.held, at, at+1)
 	l.returned.Broadcast()
 }

@@ -20,18 +20,17 @@ type Session struct {
 	index *index.Index
 	epoch *epoch.Entry
 
-	now      int64 // Unix milliseconds, sampled inside the epoch
-	onBlock  func()
-	blocked  bool     // onBlock has run since Enter
-	departs  uint     // times a verb left the epoch to wait: what was found before may be gone
-	held     []uint64 // latch IDs taken by Latch, ascending, and those borrowed
-	hasty    bool     // gives up a latch that stays busy: the compactor's session
-	borrows  bool     // under compactMu: latches that are lent count as free
-	evicts   bool     // compaction drops records with a deadline, see isToEvict
-	tries    int      // attempts after which a busy latch is given up, if not 0
-	borrowed []uint64 // latch IDs among held
-	err      error    // cause of the last StatusError
-	created  uint     // records created, to look at the index now and then
+	now     int64 // Unix milliseconds, sampled inside the epoch
+	onBlock func()
+	blocked bool     // onBlock has run since Enter
+	departs uint     // times a verb left the epoch to wait: what was found before may be gone
+	held    []uint64 // latch IDs taken by Latch, ascending, and one that is borrowed
+	hasty   bool     // gives up a latch that stays busy: the compactor's session
+	borrows bool     // under compactMu: latches that are lent count as free
+	evicts  bool     // compaction drops records with a deadline, see isToEvict
+	tries   int      // attempts after which a busy latch is given up, if not 0
+	err     error    // cause of the last StatusError
+	created uint     // records created, to look at the index now and then
 
 	metExpired bool   // see MetExpired
 	wrote      uint64 // see Version
@@ -166,7 +165,7 @@ func (s *Session) tryLatchShared(hash uint64) (*index.Table, *index.Bucket) {
 }
 
 func (s *Session) unlatchShared(t *index.Table, b *index.Bucket, hash uint64) {
-	if len(s.held) == 0 || !s.holds(t, hash) {
+	if len(s.held) == 0 || !s.keeps(t, hash) {
 		b.ReleaseShared()
 	}
 }
@@ -178,7 +177,7 @@ func (s *Session) latchExclusive(hash uint64) (*index.Table, *index.Bucket) {
 }
 
 func (s *Session) unlatchExclusive(t *index.Table, b *index.Bucket, hash uint64) {
-	if len(s.held) == 0 || !s.holds(t, hash) {
+	if len(s.held) == 0 || !s.keeps(t, hash) {
 		b.ReleaseExclusive()
 	}
 }
