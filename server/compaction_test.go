@@ -70,6 +70,9 @@ func TestCompactGivesDiskBack(t *testing.T) {
 			if got := info(t, c, "store")["compaction_last_kind"]; got != string(kind) {
 				t.Errorf("the last compaction was of kind %s", got)
 			}
+			if took := number(t, c, "store", "compaction_last_milliseconds"); took < 0 || took > 600_000 {
+				t.Errorf("the last compaction took %d ms", took)
+			}
 			if swept := number(t, c, "store", "compaction_last_swept_bytes"); swept != 0 != (kind == config.CompactionScan) {
 				t.Errorf("%d bytes were swept", swept)
 			}

@@ -119,6 +119,8 @@ func (o *options) Check() error {
 		return fmt.Errorf("-p must be from 1 to 65535 (got %d)", o.Port)
 	case o.Clients < 1 || o.Clients > 1<<20:
 		return fmt.Errorf("-c must be from 1 to %d (got %d)", 1<<20, o.Clients)
+	case len(o.Command) == 0 && !anySelected(o.Tests):
+		return fmt.Errorf("-t %s names no test; there are ping, set, get, incr, lpush, rpush, lpop, rpop, sadd, hset, spop, zadd, zpopmin, lrange and mset", o.Tests)
 	case o.Requests < 1:
 		return fmt.Errorf("-n must be at least 1 (got %d)", o.Requests)
 	case o.DataSize < 1 || o.DataSize > 1<<30:

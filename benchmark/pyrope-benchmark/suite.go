@@ -61,6 +61,16 @@ func (s *standard) selected(list string) bool {
 	return false
 }
 
+// anySelected reports whether -t names a test at all.
+func anySelected(list string) bool {
+	for i := range standardTests {
+		if standardTests[i].selected(list) {
+			return true
+		}
+	}
+	return false
+}
+
 // suite returns the tests that the options ask for. input is the last argument of -x.
 func (o *options) suite(input []byte) ([]test, error) {
 	data := string(benchmarkData(o.DataSize))

@@ -59,6 +59,9 @@ func run(arguments []string, stdout, stderr io.Writer) int {
 	if done {
 		return sound
 	}
+	if err == nil {
+		_, err = os.Stat(given.Directory)
+	}
 	if err == nil && given.LogDir != "" {
 		_, err = os.Stat(given.LogDir)
 	}

@@ -58,6 +58,7 @@ func expect(t *testing.T, arguments string, code int, parts ...string) {
 func TestCheck(t *testing.T) {
 	directory := t.TempDir()
 	expect(t, "", 2, "pyrope-check:")
+	expect(t, filepath.Join(directory, "nowhere"), 2, "nowhere: no such file or directory")
 	expect(t, "--frobnicate "+directory, 2, "unknown flag")
 	expect(t, directory, 2, "neither checkpoints nor an append-only file")
 	expect(t, "--logdir /nowhere "+directory, 2, "no such file")

@@ -110,10 +110,15 @@ func parseOver(values map[string]string, arguments []string, stdout, stderr io.W
 	return &parsed, false, explained(err)
 }
 
-// explained adds to the error for an unknown flag why there is no such option, where that is known.
+// explained adds to the error for an unknown flag why there is no such option, where that is known, and says in
+// whole words how a value is written that looks like a flag.
 func explained(err error) error {
 	if err == nil {
 		return nil
+	}
+	if before, written, looksLikeFlag := strings.Cut(err.Error(), " flag); perhaps try "); looksLikeFlag {
+		option, _, _ := strings.Cut(before, ":")
+		return fmt.Errorf("%s has no value; one that begins with - is written %s", option, strings.TrimSuffix(written, "?"))
 	}
 	name, unknown := strings.CutPrefix(err.Error(), "unknown flag --")
 	name, _, _ = strings.Cut(name, ",")
@@ -130,8 +135,8 @@ func decodeNumber(context *kong.DecodeContext, target reflect.Value) error {
 		return err
 	}
 	number, err := strconv.Atoi(text)
-	if err != nil {
-		least, most := config.Range(context.Value.Name)
+	least, most := config.Range(context.Value.Name)
+	if err != nil || number == 0 && least > 0 {
 		return config.NoNumber(text, least, most)
 	}
 	if target.Kind() == reflect.Int {

@@ -11,6 +11,7 @@ package open
 import (
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/pyropedb/pyrope/device"
 	"github.com/pyropedb/pyrope/device/file"
@@ -50,7 +51,23 @@ func openNative(o device.Options) (device.Device, error) {
 	return libaio.Open(o)
 }
 
-func openFile(o device.Options) (device.Device, error) { return asDevice(file.Open(o)) }
+// openFile opens the file device in a directory that takes files: the rings prove that with a write, this device would
+// notice at the first page that goes out.
+func openFile(o device.Options) (device.Device, error) {
+	d, err := file.Open(o)
+	if err != nil {
+		return nil, err
+	}
+	o = o.WithDefaults()
+	probe, err := os.CreateTemp(o.Directory, o.FileName+".probe-*")
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot open the file device: cannot make a file in the device's directory: %w", err), d.Close())
+	}
+	if err := errors.Join(probe.Close(), os.Remove(probe.Name())); err != nil {
+		return nil, errors.Join(fmt.Errorf("cannot open the file device: %w", err), d.Close())
+	}
+	return d, nil
+}
 
 // asDevice keeps a nil pointer from becoming a device that is not nil.
 func asDevice[D device.Device](d D, err error) (device.Device, error) {

@@ -1,8 +1,6 @@
 package command
 
 import (
-	"time"
-
 	"github.com/pyropedb/pyrope/tsavorite"
 )
 
@@ -54,7 +52,7 @@ func infoCompaction(w *infoWriter, store tsavorite.Info) {
 	w.line("compaction_last_time", ended)
 	w.line("compaction_last_status", outcome)
 	w.line("compaction_last_kind", last.Kind)
-	w.line("compaction_last_milliseconds", last.Duration/time.Millisecond)
+	w.line("compaction_last_milliseconds", last.Duration.Milliseconds())
 	w.line("compaction_last_read_bytes", last.ReadBytes)
 	w.line("compaction_last_swept_bytes", last.SweptBytes)
 	w.line("compaction_last_skipped_bytes", last.SkippedBytes)

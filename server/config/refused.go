@@ -13,7 +13,40 @@ var refused = []struct{ name, reason string }{
 	{"cert-subject-name", "there is no certificate store: give tls-cert-file"},
 	{"certificate-revocation-check-mode", "revocation is not checked: issue short-lived certificates and replace them with a reload"},
 	{"server-certificate-required", "this server opens no connections of its own"},
+	{"auth", "there is one password, for all: password"},
+	{"aad-*", "there is one password, for all: password"},
+	{"acl-*", "there are no users and no rules for them"},
+	{"lua*", "there are no scripts"},
+	{"extension-*", "nothing can be loaded into the server"},
+	{"loadmodulecs", "nothing can be loaded into the server"},
+	{"no-pubsub", "a channel that nobody uses costs nothing"},
+	{"pubsub-pagesize", "messages go to subscribers as they come; client-output-buffer-limit bounds what waits"},
+	{"no-obj", "there are strings only"},
+	{"enable-vector-set-preview", "there are strings only"},
+	{"vector-set-*", "there are strings only"},
+	{"enable-range-index-preview", "there are strings only"},
+	{"expired-object-collection-freq", "there are strings only"},
+	{"object-scan-count-limit", "there are strings only"},
 	{"cluster*", "there is no cluster"},
+	{"clean-cluster-config", "there is no cluster"},
+	{"gossip-*", "there is no cluster"},
+	{"fast-migrate", "there is no cluster"},
+	{"replica-sync-*", "there is no replication"},
+	{"repl-attach-timeout", "there is no replication"},
+	{"repl-sync-timeout", "there is no replication"},
+	{"repl-diskless-sync-full-sync-aof-threshold", "there is no replication"},
+	{"on-demand-checkpoint", "there is no replication"},
+	{"fast-aof-truncate", "there is no replication: a checkpoint shortens the file"},
+	{"main-memory-replication", "there is no replication"},
+	{"aof-commit-wait", "say appendfsync always"},
+	{"aof-null-device", "without aof nothing is written"},
+	{"aof-segment-size", "the files of the append-only file have 64 MiB; see aof-size-limit"},
+	{"aof-size-limit-enforce-frequency", "the size of the append-only file is looked at all the time"},
+	{"aof-*", "there is one append-only file, and no replication of it"},
+	{"checkpoint-throttle-delay", "say checkpoint-rate, in megabytes a second"},
+	{"expired-key-deletion-scan-freq", "expired keys are looked for all the time; see active-expire-effort"},
+	{"fail-on-recovery-error", "a start over data that cannot be loaded is always refused"},
+	{"config-export-*", "CONFIG GET * shows what is in force, CONFIG REWRITE writes it to the config file"},
 	{"pagecount", "it follows from memory and page"},
 	{"object-log-segment", "there is one log, with segments of --segment"},
 	{"index-resize-freq", "the index grows as it fills, without a timer; see index-max-size"},
@@ -50,6 +83,9 @@ func WhyNot(name string) string {
 		if prefix, open := strings.CutSuffix(r.name, "*"); name == prefix || open && strings.HasPrefix(name, prefix) {
 			return r.reason
 		}
+	}
+	if redisDirectives[name] {
+		return "it means something to Redis only; in a config file in the manner of redis.conf it is ignored"
 	}
 	return ""
 }

@@ -1,7 +1,7 @@
 package config
 
 import (
-	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -19,18 +19,21 @@ type SavePoint struct {
 	Writes uint64
 }
 
-var errSavePoints = errors.New("cannot read save points: they are pairs of seconds and writes, each at least 1 second and 0 writes, e.g. 3600 1 300 100")
+// noSavePoints is the error for a text that is none.
+func noSavePoints(text []byte) error {
+	return fmt.Errorf("cannot read save points %q: they are pairs of seconds and writes, each at least 1 second and 0 writes, e.g. 3600 1 300 100", text)
+}
 
 // UnmarshalText reads pairs; none is never.
 func (p *SavePoints) UnmarshalText(text []byte) error {
 	words := strings.Fields(string(text))
 	if len(words)%2 != 0 {
-		return errSavePoints
+		return noSavePoints(text)
 	}
 	for i, word := range words {
 		n, err := strconv.ParseInt(word, 10, 32)
 		if err != nil || n < 0 || i%2 == 0 && n == 0 {
-			return errSavePoints
+			return noSavePoints(text)
 		}
 	}
 	*p = SavePoints(strings.Join(words, " "))

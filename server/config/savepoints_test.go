@@ -1,6 +1,8 @@
 package config_test
 
 import (
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,8 +28,8 @@ func TestSavePoints(t *testing.T) {
 	check("60 0 1 2", "60 0 1 2", config.SavePoint{After: time.Minute}, config.SavePoint{After: time.Second, Writes: 2})
 	for _, wrong := range []string{"60", "x 1", "1 x", "0 1", "-1 1", "1 -1", "1 1 1", "99999999999 1"} {
 		var points config.SavePoints
-		if err := points.UnmarshalText([]byte(wrong)); err == nil || points != "" {
-			t.Errorf("%q is %q", wrong, points)
+		if err := points.UnmarshalText([]byte(wrong)); err == nil || points != "" || !strings.Contains(err.Error(), strconv.Quote(wrong)) {
+			t.Errorf("%q is %q, %v", wrong, points, err)
 		}
 	}
 	merged := config.Merge([]config.Entry{{Name: "save", Value: "1 1"}, {Name: "save", Value: ""}, {Name: "save", Value: "2 2"}, {Name: "save", Value: "3 3"}})

@@ -97,7 +97,7 @@ func (o *Options) Set(name, text string) error {
 		*target = text
 	case *int:
 		*target, err = strconv.Atoi(text)
-		if err != nil {
+		if err != nil || *target == 0 && s.least > 0 { // the zero value is "not given"; a 0 that is given must not pass for it
 			*target, err = 0, errNoNumber
 		}
 	}

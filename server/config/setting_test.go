@@ -66,6 +66,7 @@ func TestSetRefusesAndLeavesAsItWas(t *testing.T) {
 		"network-backend": "kqueue", "compaction-type": "Shift", "port": "a", "sg-get": "maybe", "device-type": "Azure", "logger-level": "loud", "unixsocketperm": "999",
 		"tcp-keepalive": "soon", "tls-auth-clients": "maybe", "logger-format": "XML", "client-output-buffer-limit": "normal",
 		"memory": "much", "maxmemory-policy": "volatile", "device-io-backend": "spdk", "nothing": "x",
+		"databases": "0", "compaction-max-dead-percent": "0", "keep-checkpoints": "0",
 	} {
 		var o config.Options
 		if err := o.Set(name, text); err == nil || o != (config.Options{}) {

@@ -159,7 +159,10 @@ func probe(driver Driver, kernel Kernel, o device.Options) (sectorSizeBytes int,
 	path := filepath.Join(o.Directory, fmt.Sprintf("%s.probe-%d", o.FileName, os.Getpid()))
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC|driver.DirectFlag, 0o644)
 	if err != nil {
-		return 0, fmt.Errorf("the file system refuses direct I/O: %w", err)
+		if errors.Is(err, syscall.EINVAL) {
+			return 0, fmt.Errorf("the file system refuses direct I/O: %w", err)
+		}
+		return 0, fmt.Errorf("cannot make a file in the device's directory: %w", err)
 	}
 	defer func() {
 		_ = file.Close()
