@@ -39,8 +39,8 @@ func TestCrew(t *testing.T) {
 	}
 }
 
-// inLoops runs test with the options of each kind of loops.
-func inLoops(t *testing.T, test func(*testing.T, network.Options)) {
+// inLoops runs test with so many loops of each kind, or for 0 one a processor, two at least, and checks that the server ends well.
+func inLoops(t *testing.T, loops int, test func(t *testing.T, h *lines, s *network.Server)) {
 	if runtime.GOMAXPROCS(0) < 2 {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
 	}
@@ -48,39 +48,44 @@ func inLoops(t *testing.T, test func(*testing.T, network.Options)) {
 		if options.Goroutines {
 			continue
 		}
-		options.Addresses = []string{"127.0.0.1:0"}
-		t.Run(name, func(t *testing.T) { test(t, options) })
-	}
-}
-
-// TestConnectionsMove gives half of the connections to another loop and takes them back (N1).
-func TestConnectionsMove(t *testing.T) {
-	if runtime.GOMAXPROCS(0) < 2 {
-		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
-	}
-	for name, rings := range map[string]bool{"epoll": false, "rings": true} {
+		options.Addresses, options.Loops = []string{"127.0.0.1:0"}, loops
 		t.Run(name, func(t *testing.T) {
-			connectionsMove(t, network.Options{Addresses: []string{"127.0.0.1:0"}, Rings: rings})
+			h := newLines()
+			s, err := network.Listen(h, options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			test(t, h, s)
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+			if text := h.failure.Load(); text != nil {
+				t.Error(*text)
+			}
 		})
 	}
 }
 
-func connectionsMove(t *testing.T, options network.Options) {
-	h := newLines()
-	s, err := network.Listen(h, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+// spreads waits until the first two loops have so many connections.
+func spreads(t *testing.T, s *network.Server, first, second int) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("connections to be spread as %d and %d", first, second), func() bool {
+		return slices.Equal(s.LoopConnections()[:2], []int{first, second})
+	})
+}
+
+// TestConnectionsMove gives half of the connections to another loop and takes them back (N1).
+func TestConnectionsMove(t *testing.T) { inLoops(t, 0, connectionsMove) }
+
+func connectionsMove(t *testing.T, _ *lines, s *network.Server) {
 	clients := make([]*client, 40)
 	for i := range clients {
 		clients[i] = dial(t, s)
 		clients[i].ask("echo first", "first")
 		clients[i].send("echo be")
 	}
-	spread := func(want ...int) {
-		eventually(t, fmt.Sprintf("connections to be spread as %v", want), func() bool {
-			return slices.Equal(s.LoopConnections()[:2], want)
-		})
+	spread := func(first, second int) {
+		spreads(t, s, first, second)
 		for i, c := range clients {
 			c.send(fmt.Sprintf("gun\necho %d\necho be", i))
 			c.expect("begun")
@@ -92,29 +97,18 @@ func connectionsMove(t *testing.T, options network.Options) {
 	spread(20, 20)
 	s.Shift(1)
 	spread(40, 0)
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
 	for _, c := range clients {
 		_ = c.Close()
-	}
-	if text := h.failure.Load(); text != nil {
-		t.Error(*text)
 	}
 }
 
 // TestConnectionsMoveWhileTheyComeBack moves connections about while others are given back by those who served them
 // handed off: one that is on its way into a loop is not yet the loop's to give (N1).
 func TestConnectionsMoveWhileTheyComeBack(t *testing.T) {
-	inLoops(t, connectionsMoveWhileTheyComeBack)
+	inLoops(t, 0, connectionsMoveWhileTheyComeBack)
 }
 
-func connectionsMoveWhileTheyComeBack(t *testing.T, options network.Options) {
-	h := newLines()
-	s, err := network.Listen(h, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+func connectionsMoveWhileTheyComeBack(t *testing.T, _ *lines, s *network.Server) {
 	var clients sync.WaitGroup
 	for range 8 {
 		c := dial(t, s)
@@ -133,12 +127,6 @@ func connectionsMoveWhileTheyComeBack(t *testing.T, options network.Options) {
 	for count := 1; ; count = 3 - count {
 		select {
 		case <-done:
-			if err := s.Close(); err != nil {
-				t.Error(err)
-			}
-			if text := h.failure.Load(); text != nil {
-				t.Error(*text)
-			}
 			return
 		default:
 			s.Shift(count)

@@ -3,7 +3,6 @@ package network_test
 import (
 	"fmt"
 	"runtime"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -12,19 +11,18 @@ import (
 	"github.com/pyropedb/pyrope/server/network"
 )
 
+// isBesideTheLoop tells whether the commit under way is done by a loop's goroutine for commits.
+func isBesideTheLoop() bool {
+	stack := make([]byte, 4096)
+	return strings.Contains(string(stack[:runtime.Stack(stack, false)]), "(*loop).commit(")
+}
+
 // TestALoopWaitsForItsOnlyConnection: the replies of a connection that is alone in its loop are not set aside, those of one beside others are.
 func TestALoopWaitsForItsOnlyConnection(t *testing.T) {
-	inLoops(t, func(t *testing.T, options network.Options) {
-		h := newLines()
-		options.Loops = 1
-		s, err := network.Listen(h, options)
-		if err != nil {
-			t.Fatal(err)
-		}
+	inLoops(t, 1, func(t *testing.T, h *lines, s *network.Server) {
 		var aside atomic.Bool
 		release := func(uint64) bool {
-			stack := make([]byte, 4096)
-			aside.Store(strings.Contains(string(stack[:runtime.Stack(stack, false)]), "(*loop).commit("))
+			aside.Store(isBesideTheLoop())
 			return true
 		}
 		h.hold.Store(&release)
@@ -43,26 +41,16 @@ func TestALoopWaitsForItsOnlyConnection(t *testing.T) {
 			t.Error("with one connection again, its replies are set aside")
 		}
 		_ = a.Close()
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
 	})
 }
 
 // TestALoopWaitsForQuickCommits: where all who are served wait for commits, and those are quick, the loop commits itself. It does not once
 // one was slow, nor when it serves others.
 func TestALoopWaitsForQuickCommits(t *testing.T) {
-	inLoops(t, func(t *testing.T, options network.Options) {
-		h := newLines()
-		options.Loops = 1
-		s, err := network.Listen(h, options)
-		if err != nil {
-			t.Fatal(err)
-		}
+	inLoops(t, 1, func(t *testing.T, h *lines, s *network.Server) {
 		var aside, slow atomic.Bool
 		release := func(uint64) bool {
-			stack := make([]byte, 4096)
-			aside.Store(strings.Contains(string(stack[:runtime.Stack(stack, false)]), "(*loop).commit("))
+			aside.Store(isBesideTheLoop())
 			if slow.Load() {
 				time.Sleep(5 * time.Millisecond)
 			}
@@ -90,31 +78,16 @@ func TestALoopWaitsForQuickCommits(t *testing.T) {
 		}
 		becomesQuick()
 		_, _ = a.Close(), b.Close()
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
 	})
 }
 
 // TestHeldConnectionsMove has connections that are held stay with their loop, and move once their replies are sent (N1, N13).
 func TestHeldConnectionsMove(t *testing.T) {
-	inLoops(t, func(t *testing.T, options network.Options) {
-		h := newLines()
-		options.Loops = 0
-		s, err := network.Listen(h, options)
-		if err != nil {
-			t.Fatal(err)
-		}
+	inLoops(t, 0, func(t *testing.T, h *lines, s *network.Server) {
 		d := newDisk(h)
 		clients := dialAll(t, s, 20)
-		spread := func(want ...int) {
-			t.Helper()
-			eventually(t, fmt.Sprintf("connections to be spread as %v", want), func() bool {
-				return slices.Equal(s.LoopConnections()[:2], want)
-			})
-		}
 		s.Shift(2)
-		spread(10, 10)
+		spreads(t, s, 10, 10)
 		for i, c := range clients {
 			c.keep(h, fmt.Sprintf("keep %d\necho be", i))
 		}
@@ -122,23 +95,17 @@ func TestHeldConnectionsMove(t *testing.T) {
 		for i, c := range clients {
 			c.send(fmt.Sprintf("gun\necho %d\n", i))
 		}
-		spread(10, 10)
+		spreads(t, s, 10, 10)
 		d.commit(20)
 		for i, c := range clients {
 			c.expect(fmt.Sprint(i))
 			c.expect("begun")
 			c.expect(fmt.Sprint(i))
 		}
-		spread(20, 0)
+		spreads(t, s, 20, 0)
 		for i, c := range clients {
 			c.ask(fmt.Sprintf("echo %d", i), fmt.Sprint(i))
 			_ = c.Close()
-		}
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-		if text := h.failure.Load(); text != nil {
-			t.Error(*text)
 		}
 	})
 }

@@ -195,9 +195,13 @@ func TestKillOfAFrozenPeer(t *testing.T) {
 	for killed := int64(1); killed <= 3; killed++ {
 		c := dial(t, s)
 		c.ask("echo one", "one")
-		c.send(fmt.Sprintf("big %d\n", 24<<20))
+		c.send(fmt.Sprintf("big %d\n", 16<<20))
 		conn := h.only(t)
-		eventually(t, "output that waits", func() bool { return conn.OutputBytes() > 1<<20 })
+		eventually(t, "output that waits", func() bool {
+			before := conn.OutputBytes()
+			time.Sleep(50 * time.Millisecond)
+			return before > 1<<20 && conn.OutputBytes() == before
+		})
 		begin := time.Now()
 		conn.Kill()
 		eventually(t, "the connection to end", func() bool { return h.closed.Load() == killed })
