@@ -25,11 +25,17 @@ import (
 // out of descriptors before it has both.
 const idleAddress = "PYROPE_TEST_IDLE_ADDRESS"
 
-const idleCount = 10_000
+// idleCount is how many connections are idle, those of the test and of its child alike.
+func idleCount() int {
+	if testing.Short() {
+		return 1000
+	}
+	return 10_000
+}
 
 // idle holds idleCount connections, on which it asks something twice: at first and when it is told to on stdin.
 func idle(t *testing.T, address string) {
-	conns := make([]*net.TCPConn, idleCount)
+	conns := make([]*net.TCPConn, idleCount())
 	ask := func() {
 		for i, conn := range conns {
 			reply := make([]byte, len("+PONG\r\n"))
@@ -69,10 +75,10 @@ func TestTenThousandIdle(t *testing.T) {
 	limits := map[config.NetworkBackend]int{config.BackendEpoll: 3 << 10, config.BackendUring: 3 << 10, config.BackendNet: 40 << 10}
 	onBackends(t, func(t *testing.T, backend config.NetworkBackend) {
 		options := small()
-		options.NetworkBackend, options.MaxClients = backend, idleCount+10
+		options.NetworkBackend, options.MaxClients = backend, idleCount()+10
 		s := start(t, options)
 		before := residentBytes()
-		clients := exec.Command(os.Args[0], "-test.run=^TestTenThousandIdle$")
+		clients := exec.Command(os.Args[0], "-test.run=^TestTenThousandIdle$", fmt.Sprint("-test.short=", testing.Short()))
 		clients.Env = append(os.Environ(), idleAddress+"="+s.Addr().String())
 		tell, err := clients.StdinPipe()
 		if err != nil {
@@ -94,14 +100,14 @@ func TestTenThousandIdle(t *testing.T) {
 			}
 		}
 		expectAsked()
-		each := (residentBytes() - before) / idleCount
+		each := (residentBytes() - before) / idleCount()
 		t.Logf("an idle connection holds %.1f KB", float64(each)/1024)
 		if each > limits[backend] {
 			t.Errorf("an idle connection holds %d bytes, want at most %d", each, limits[backend])
 		}
 		c := dial(t, s)
 		check(t, c, "PING", "+PONG")
-		if got := info(t, c, "clients")["connected_clients"]; got != strconv.Itoa(idleCount+1) {
+		if got := info(t, c, "clients")["connected_clients"]; got != strconv.Itoa(idleCount()+1) {
 			t.Errorf("%s connections", got)
 		}
 		_, _ = tell.Write([]byte("x")) // a failure shows in what follows
@@ -126,16 +132,15 @@ func residentBytes() int {
 
 // TestAThousandBusy has a thousand connections write, read and count at once.
 func TestAThousandBusy(t *testing.T) {
-	rounds := 10
+	count, rounds := 1000, 10
 	if testing.Short() {
-		rounds = 5
+		count, rounds = 200, 5
 	}
 	onBackends(t, func(t *testing.T, backend config.NetworkBackend) {
 		options := besieged(t)["LocalMemory"]
 		options.NetworkBackend, options.NetworkThreads = backend, 0
 		options.Memory, options.Page = 1<<20, 32<<10
 		s := start(t, options)
-		const count = 1000
 		clients := make([]*servertest.Client, count)
 		for i := range clients {
 			clients[i] = dial(t, s)

@@ -66,6 +66,9 @@ func openFiles() int {
 
 // TestAnotherModuleEmbedsTheServer builds such a program against this source and runs it.
 func TestAnotherModuleEmbedsTheServer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a program of its own, without the race detector or invariants; make test has it")
+	}
 	root, err := filepath.Abs("..")
 	if err != nil {
 		t.Fatal(err)

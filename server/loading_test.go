@@ -16,7 +16,7 @@ func heldServer(t *testing.T, options config.Options) (s *server.Server, let fun
 	t.Helper()
 	held := make(chan struct{})
 	all := server.Options{Options: options}
-	all.Memory, all.EnableDebug = 256<<20, config.DebugYes
+	all.Memory, all.EnableDebug = durableMemory, config.DebugYes
 	all.BeforeLoad(func() { <-held })
 	s, err := server.New(all)
 	if err != nil {
@@ -65,7 +65,7 @@ func TestLoadingOfACheckpoint(t *testing.T) {
 			check(t, client, "PING", "+PONG")
 			check(t, client, "SELECT 1", "+OK")
 			check(t, client, "CLIENT SETNAME loader", "+OK")
-			check(t, client, "CONFIG SET maxmemory 128mb", "+OK")
+			check(t, client, "CONFIG SET maxmemory 24mb", "+OK")
 			fields := info(t, client, "persistence")
 			total, err := strconv.Atoi(fields["loading_total_bytes"])
 			if fields["loading"] != "1" || fields["loading_loaded_bytes"] != "0" || err != nil || total < 50*50_000 {
@@ -79,7 +79,7 @@ func TestLoadingOfACheckpoint(t *testing.T) {
 			check(t, client, "SELECT 0", "+OK")
 			check(t, client, "STRLEN key49", ":50000")
 			check(t, client, "GET gone", "nil")
-			check(t, client, "CONFIG GET maxmemory", `["maxmemory" "134217728"]`)
+			check(t, client, "CONFIG GET maxmemory", `["maxmemory" "25165824"]`)
 			want := ":50"
 			if c.file.IsOn() {
 				want = ":51"

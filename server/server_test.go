@@ -254,15 +254,16 @@ func TestSpillsAndReadsBack(t *testing.T) {
 			if choice.kind == device.Native && runtime.GOOS != "linux" {
 				t.Skip("Native devices are for Linux")
 			}
-			s := start(t, config.Options{
+			keys := 20_000
+			options := config.Options{
 				Memory: 1 << 20, Page: 64 << 10, Segment: 1 << 20, Index: 64 << 10,
 				StorageTier: config.On, LogDir: t.TempDir(), DeviceType: choice.kind, DeviceBackend: choice.backend,
-			})
-			c := dial(t, s)
-			keys := 20_000
-			if testing.Short() {
-				keys = 12_000 // 1.7 MB
 			}
+			if testing.Short() {
+				keys, options.Memory, options.Page, options.Segment = 3_000, 256<<10, 16<<10, 256<<10 // 0.4 MB
+			}
+			s := start(t, options)
+			c := dial(t, s)
 			value := func(i int) string { return fmt.Sprintf("value-%d-%s", i, strings.Repeat("x", i%200)) }
 			var batch []byte
 			for i := range keys {

@@ -342,7 +342,7 @@ func TestKillStorm(t *testing.T) {
 				if conn == nil {
 					return
 				}
-				_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+				_ = conn.SetDeadline(time.Now().Add(time.Minute))
 				request := servertest.AppendCommand(nil, "DEBUG", "SLEEP", "0.005")
 				for range random.IntN(50) {
 					request = servertest.AppendCommand(request, "SET", fmt.Sprintf("k:%d", random.IntN(50)), strings.Repeat("z", random.IntN(2000)))
@@ -496,14 +496,18 @@ func TestNothingOutlivesItsDeadline(t *testing.T) {
 
 // TestScansUnderFlushes visits all keys in every way while they are written in bulk and flushed.
 func TestScansUnderFlushes(t *testing.T) {
+	keys := 2000
+	if testing.Short() {
+		keys = 600
+	}
 	inSiege(t, func(t *testing.T, s *server.Server, seed uint64) {
 		end := time.Now().Add(siegeTime())
 		together(8, seed, func(number int, random *rand.Rand) {
 			c := dial(t, s)
 			for time.Now().Before(end) {
-				some := make([]string, 0, 1000)
+				some := make([]string, 0, keys/2)
 				for range cap(some) / 2 {
-					some = append(some, fmt.Sprintf("key:%d", random.IntN(2000)), "some value")
+					some = append(some, fmt.Sprintf("key:%d", random.IntN(keys)), "some value")
 				}
 				commands := [][]string{
 					append([]string{"MSET"}, some...),

@@ -12,6 +12,9 @@ import (
 // newTestContext returns a context over a store in memory.
 func newTestContext(tb testing.TB, options tsavorite.Options) *Context {
 	tb.Helper()
+	if options.MemoryBytes == 0 && options.PageBytes == 0 {
+		options.MemoryBytes, options.PageBytes = 8<<20, 1<<20 // the race detector pays for each byte of memory
+	}
 	store, err := tsavorite.Open(options)
 	if err != nil {
 		tb.Fatal(err)

@@ -19,6 +19,9 @@ type Handler struct {
 // the test ends.
 func NewHandler(tb testing.TB, options tsavorite.Options) *Handler {
 	tb.Helper()
+	if options.MemoryBytes == 0 && options.PageBytes == 0 {
+		options.MemoryBytes, options.PageBytes = 8<<20, 1<<20 // the race detector pays for each byte of memory
+	}
 	store, err := tsavorite.Open(options)
 	if err != nil {
 		tb.Fatal(err)
