@@ -390,6 +390,22 @@ func dial(t *testing.T, s *network.Server) *client {
 	return c
 }
 
+// narrow has the kernel buffer little of what the peer does not read, so that the rest of it is the server's.
+func (c *client) narrow() {
+	c.t.Helper()
+	narrow(c.t, c.Conn)
+}
+
+func narrow(t *testing.T, conn net.Conn) {
+	t.Helper()
+	if secure, ok := conn.(*tls.Conn); ok {
+		conn = secure.NetConn()
+	}
+	if err := conn.(interface{ SetReadBuffer(int) error }).SetReadBuffer(256 << 10); err != nil {
+		t.Error(err)
+	}
+}
+
 func (c *client) send(text string) {
 	c.t.Helper()
 	if _, err := c.Write([]byte(text)); err != nil {

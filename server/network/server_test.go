@@ -32,7 +32,7 @@ func TestRandomChunks(t *testing.T) {
 			c, random := dial(t, s), rand.New(rand.NewPCG(uint64(i), 7))
 			var wire strings.Builder
 			var want []string
-			for range 400 {
+			for range shorter(400, 100) {
 				switch random.IntN(12) {
 				case 0:
 					wire.WriteString("sleep\n")
@@ -126,8 +126,9 @@ func TestSlowReader(t *testing.T) {
 	soft := func(o *network.Options) { o.OutputSoftBytes = 256 << 10 }
 	inModes(t, soft, func(t *testing.T, h *lines, s *network.Server) {
 		c := dial(t, s)
+		c.narrow()
 		const size = 20_000
-		requests := shorter(3000, 1000)
+		requests := shorter(3000, 500)
 		sent := make(chan struct{})
 		go func() {
 			defer close(sent)
@@ -163,7 +164,7 @@ func TestSlowReader(t *testing.T) {
 // output, and is dropped when it takes none for a while.
 func TestHardBoundDrops(t *testing.T) {
 	hard := func(o *network.Options) { o.OutputHardBytes = 2 << 20 }
-	large := shorter(60_000_000, 20_000_000)
+	large := shorter(60_000_000, 12_000_000)
 	inModes(t, hard, func(t *testing.T, h *lines, s *network.Server) {
 		if strings.Contains(t.Name(), "goroutines") || strings.Contains(t.Name(), "tls") {
 			reader := dial(t, s)
@@ -174,6 +175,7 @@ func TestHardBoundDrops(t *testing.T) {
 			defer h.closed.Add(1)
 		}
 		c := dial(t, s)
+		c.narrow()
 		c.send(fmt.Sprintf("big %d\n", large))
 		eventually(t, "the connection to be dropped", func() bool { return h.closed.Load() == 1 })
 	})
@@ -192,7 +194,8 @@ func TestInputBoundDrops(t *testing.T) {
 func TestHalfClosed(t *testing.T) {
 	inModes(t, nil, func(t *testing.T, h *lines, s *network.Server) {
 		c := dial(t, s)
-		large := shorter(30_000_000, 15_000_000)
+		large := shorter(30_000_000, 3_000_000)
+		c.narrow()
 		c.send(fmt.Sprintf("echo a\nbig %d\nsleep\necho b\necho incomplete", large))
 		if err := c.Conn.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
 			t.Fatal(err)
@@ -207,10 +210,11 @@ func TestHalfClosed(t *testing.T) {
 
 func TestCloseAfterReply(t *testing.T) {
 	inModes(t, nil, func(t *testing.T, h *lines, s *network.Server) {
-		c := dial(t, s)
-		c.send("echo a\nbig 20000000\nclose\necho never\n")
+		c, large := dial(t, s), shorter(20_000_000, 3_000_000)
+		c.narrow()
+		c.send(fmt.Sprintf("echo a\nbig %d\nclose\necho never\n", large))
 		c.expect("a")
-		c.expect(strings.Repeat("x", 20_000_000))
+		c.expect(strings.Repeat("x", large))
 		c.expect("bye")
 		c.expectEnd()
 	})
@@ -231,8 +235,10 @@ func TestOpenMayRefuse(t *testing.T) {
 // TestPeerDisappears resets connections at rest, in the middle of a request, and while a batch runs.
 func TestPeerDisappears(t *testing.T) {
 	inModes(t, nil, func(t *testing.T, h *lines, s *network.Server) {
-		for _, request := range []string{"", "echo incomp", "wait x\nbig 30000000\necho y\n", "big 30000000\n"} {
+		big := fmt.Sprintf("big %d\n", shorter(30_000_000, 10_000_000))
+		for _, request := range []string{"", "echo incomp", "wait x\n" + big + "echo y\n", big} {
 			c := dial(t, s)
+			c.narrow()
 			c.ask("echo here", "here")
 			c.send(request)
 			if strings.HasPrefix(request, "wait") {
@@ -256,7 +262,8 @@ func TestKill(t *testing.T) {
 		idle, waiting, full := dial(t, s), dial(t, s), dial(t, s)
 		idle.ask("echo idle", "idle")
 		waiting.send("wait x\n")
-		full.send("big 50000000\n")
+		full.narrow()
+		full.send(fmt.Sprintf("big %d\n", shorter(50_000_000, 10_000_000)))
 		eventually(t, "the wait and the output", func() bool {
 			count := 0
 			h.open.Range(func(_, value any) bool {
@@ -322,12 +329,13 @@ func TestCloseUnderLoad(t *testing.T) {
 func TestCloseSendsWhatIsOwed(t *testing.T) {
 	adjust := func(o *network.Options) { o.OutputSoftBytes, o.CloseTimeout = 1<<20, time.Minute }
 	inModes(t, adjust, func(t *testing.T, h *lines, s *network.Server) {
-		c := dial(t, s)
-		c.send("big 20000000\necho owed\n")
+		c, large := dial(t, s), shorter(20_000_000, 10_000_000)
+		c.narrow()
+		c.send(fmt.Sprintf("big %d\necho owed\n", large))
 		eventually(t, "the request to be served", func() bool { return h.served.Load() > 0 })
 		done := make(chan error)
 		go func() { done <- s.Close() }()
-		c.expect(strings.Repeat("x", 20_000_000))
+		c.expect(strings.Repeat("x", large))
 		c.expect("owed")
 		c.expectEnd()
 		if err := <-done; err != nil {
@@ -340,7 +348,8 @@ func TestCloseSendsWhatIsOwed(t *testing.T) {
 func TestCloseDoesNotWaitForever(t *testing.T) {
 	inModes(t, nil, func(t *testing.T, h *lines, s *network.Server) {
 		c := dial(t, s)
-		c.send("big 50000000\n")
+		c.narrow()
+		c.send(fmt.Sprintf("big %d\n", shorter(50_000_000, 10_000_000)))
 		conn := h.only(t)
 		eventually(t, "the request", func() bool { return conn.BytesIn() > 0 })
 		begin := time.Now()
@@ -363,14 +372,15 @@ func TestCloseDoesNotWaitForTricklingPeers(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = conn.Close() }()
-		if _, err := conn.Write([]byte("big 60000000\n")); err != nil {
+		narrow(t, conn)
+		if _, err := fmt.Fprintf(conn, "big %d\n", shorter(60_000_000, 12_000_000)); err != nil {
 			t.Fatal(err)
 		}
 		eventually(t, "the request to be served", func() bool { return h.served.Load() > 0 })
 		reader := make(chan struct{})
 		go func() {
 			defer close(reader)
-			for part := make([]byte, 16<<10); err == nil; time.Sleep(20 * time.Millisecond) { // for a minute, if it may
+			for part := make([]byte, shorter(16<<10, 4<<10)); err == nil; time.Sleep(20 * time.Millisecond) { // for a minute, if it may
 				_, err = conn.Read(part)
 			}
 		}()
