@@ -17,6 +17,10 @@ import (
 // TestEventsAreThoseOfRedis runs random commands of every family on Pyrope and on Redis, and compares what a
 // subscriber to all keyspace events is told, command by command.
 func TestEventsAreThoseOfRedis(t *testing.T) {
+	steps := 3000
+	if testing.Short() {
+		steps = 1000
+	}
 	families := map[string]func(uint64) *servertest.Generator{
 		"strings": servertest.NewGenerator, "bitmaps": servertest.NewBitmapGenerator,
 		"hyperloglogs": servertest.NewHyperLogLogGenerator, "transfers": servertest.NewKeysGenerator,
@@ -33,7 +37,7 @@ func TestEventsAreThoseOfRedis(t *testing.T) {
 				}
 				untilToken(t, listeners[i], "token", "PSUBSCRIBE", "__key*")
 			}
-			for step := range 3000 {
+			for step := range steps {
 				words := generator.Next()
 				var told [2]string
 				for i := range clients {

@@ -89,7 +89,11 @@ func TestEditor(t *testing.T) {
 // TestEditorSearchesFromAnywhere raises registers in rising order, with steps back, and compares
 // with an editor that begins each search at the first run, as Redis does.
 func TestEditorSearchesFromAnywhere(t *testing.T) {
-	for seed := range uint64(100) {
+	seeds := uint64(100)
+	if testing.Short() {
+		seeds = 10
+	}
+	for seed := range seeds {
 		random := rand.New(rand.NewPCG(seed, 10))
 		var e, plain sketchEditor
 		e.create()

@@ -15,7 +15,7 @@ import (
 
 var (
 	seed     = flag.Uint64("seed", 1, "of the random commands; 0 takes a new one")
-	commands = flag.Int("commands", 3000, "random commands for each configuration; a third of them in short mode")
+	commands = flag.Int("commands", 3000, "random commands for each configuration; a sixth of them in short mode")
 )
 
 // TestSameRepliesAsRedis runs random commands on Pyrope and on redis-server. The tiered
@@ -37,7 +37,7 @@ func TestSameServerAsRedis(t *testing.T) {
 	}
 	// What takes long depends on the machine.
 	prepare := []string{"CONFIG", "SET", "slowlog-log-slower-than", "-1"}
-	compare(t, config.Options{Memory: 64 << 20, Page: 4 << 20}, servertest.NewServerGenerator(*seed), "2", false, prepare)
+	compare(t, config.Options{Memory: 16 << 20, Page: 1 << 20}, servertest.NewServerGenerator(*seed), "2", false, prepare)
 }
 
 func compareFamily(t *testing.T, newGenerator func(seed uint64) *servertest.Generator) {
@@ -45,10 +45,10 @@ func compareFamily(t *testing.T, newGenerator func(seed uint64) *servertest.Gene
 	if *seed == 0 {
 		*seed = rand.Uint64()
 	}
-	inMemory := config.Options{Memory: 64 << 20, Page: 4 << 20}
-	tiered := config.Options{Memory: 16 << 20, Page: 4 << 20, Segment: 16 << 20, StorageTier: config.On, DeviceType: device.RandomAccess}
+	inMemory := config.Options{Memory: 16 << 20, Page: 1 << 20}
+	tiered := config.Options{Memory: 4 << 20, Page: 1 << 20, Segment: 16 << 20, StorageTier: config.On, DeviceType: device.RandomAccess}
 	// Pages so small that strings of a thousand bytes are kept in chunks.
-	chunked := config.Options{Memory: 64 << 20, Page: 4 << 10}
+	chunked := config.Options{Memory: 16 << 20, Page: 4 << 10}
 	chunkedTiered := config.Options{Memory: 1 << 20, Page: 4 << 10, Segment: 16 << 20, StorageTier: config.On, DeviceType: device.RandomAccess}
 	t.Run("chunked", func(t *testing.T) {
 		compare(t, chunked, newGenerator(*seed), "2", false)
@@ -74,7 +74,7 @@ func compareFamily(t *testing.T, newGenerator func(seed uint64) *servertest.Gene
 // it goes to the end of the log once more: the log grows, the live data do not.
 const (
 	ballastPortions   = 5
-	ballastKeys       = 1024 // of a portion
+	ballastKeys       = 256 // of a portion
 	ballastValueBytes = 4096
 	ballastEvery      = 1000 // commands
 )
@@ -96,7 +96,7 @@ func compare(t *testing.T, options config.Options, generator *servertest.Generat
 	c.Both(t, prepare)
 	count := *commands
 	if testing.Short() {
-		count /= 3
+		count /= 6
 	}
 	if !ballast {
 		c.Run(t, count)
