@@ -68,7 +68,7 @@ func TestRefusals(t *testing.T) {
 		"-u foo://x":               "it must be pyrope, valkey or redis",
 		"-u redis://h/abc":         "database number",
 		"-c 0":                     "-c must be from 1",
-		"-t ser":                   "-t ser names no test; there are ping, set,",
+		"-t pin":                   "-t pin names no test; there are ping, set,",
 		"-n 0":                     "-n must be at least 1 (got 0)",
 		"-n":                       "--requests",
 		"-d 0":                     "-d must be",
