@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"net"
 	"strconv"
 	"sync"
 	"testing"
@@ -13,10 +14,36 @@ import (
 	"github.com/pyropedb/pyrope/server/config"
 )
 
-// longValue is the value of key n: any piece of it tells where it belongs.
-func longValue(n, size int) []byte {
-	word := fmt.Appendf(nil, "%06d:%d|", n, size)
-	return bytes.Repeat(word, size/len(word)+1)[:size]
+// longValues is a text of which each value is a piece: those of a hundred connections that write at once take no memory and no time, so that
+// none has to wait for the others before it can go on writing.
+type longValues struct {
+	text []byte
+	size int // of a value
+}
+
+// wordBytes is the length of the words of the text, which are its places: any piece of a value tells where it belongs.
+const wordBytes = 9
+
+func newLongValues(count, size int) longValues {
+	v := longValues{size: size}
+	for n := range count + size/wordBytes + 1 {
+		v.text = fmt.Appendf(v.text, "%08d|", n)
+	}
+	return v
+}
+
+// of is the value of key n.
+func (v longValues) of(n int) []byte { return v.text[n*wordBytes:][:v.size] }
+
+// set writes the value of key n by SET.
+func (v longValues) set(t *testing.T, c *talker, n int) {
+	key := strconv.Itoa(n)
+	request := net.Buffers{fmt.Appendf(nil, "*3\r\n$3\r\nSET\r\n$%d\r\n%s\r\n$%d\r\n", len(key), key, v.size), v.of(n), []byte("\r\n")}
+	if _, err := request.WriteTo(c); err != nil {
+		t.Errorf("SET %d: %v", n, err)
+	} else if reply := c.line(t); reply != "+OK" {
+		t.Errorf("SET %d: %s", n, reply)
+	}
 }
 
 // TestAHundredLongValues has a hundred connections write a value of 10 MB each (2 MB to the backend of goroutines) at the same time, and then read one each: nothing is refused, every
@@ -29,7 +56,7 @@ func TestAHundredLongValues(t *testing.T) {
 			if testing.Short() {
 				size = 512 << 10
 			}
-			memory, limit := 9*count*size, 64<<20+3*count*size
+			memory, limit := 12*count*size, 64<<20+3*count*size
 			p := startProcess(t, "--memory", fmt.Sprint(memory), "--network-backend", backend)
 			other := p.talk(t)
 			stop := p.watchResident(t)
@@ -55,16 +82,11 @@ func TestAHundredLongValues(t *testing.T) {
 				}
 				t.Logf("%s took %v; %d requests of somebody else were served; resident %d MB", what, time.Since(began), served, p.resident(t)>>20)
 			}
-			exchange("writing", func(c *talker, n int) {
-				if _, err := c.Write(appendCommand(nil, []byte("SET"), fmt.Append(nil, n), longValue(n, size))); err != nil {
-					t.Error(err)
-				} else if reply := c.line(t); reply != "+OK" {
-					t.Errorf("SET %d: %s", n, reply)
-				}
-			})
+			values := newLongValues(count, size)
+			exchange("writing", func(c *talker, n int) { values.set(t, c, n) })
 			exchange("reading", func(c *talker, n int) {
 				fmt.Fprintf(c, "GET %d\r\n", n)
-				if value, there := c.bulk(t, nil); !there || !bytes.Equal(value, longValue(n, size)) {
+				if value, there := c.bulk(t, nil); !there || !bytes.Equal(value, values.of(n)) {
 					t.Errorf("value %d came back with %d bytes, wrong", n, len(value))
 				}
 			})
@@ -102,6 +124,7 @@ func TestAHundredLongWrites(t *testing.T) {
 		size, memory = 1<<20, 48<<20
 	}
 	limit := memory/4*5 + size
+	values := newLongValues(count, size)
 	for _, backend := range backends(t) {
 		t.Run(backend, func(t *testing.T) {
 			p := startProcess(t, "--memory", fmt.Sprint(memory), "--network-backend", backend, "--storage-tier", "--logdir", t.TempDir())
@@ -110,13 +133,7 @@ func TestAHundredLongWrites(t *testing.T) {
 			var group sync.WaitGroup
 			for n := range count {
 				c := p.talk(t)
-				group.Go(func() {
-					if _, err := c.Write(appendCommand(nil, []byte("SET"), fmt.Append(nil, n), longValue(n, size))); err != nil {
-						t.Error(err)
-					} else if reply := c.line(t); reply != "+OK" {
-						t.Errorf("SET %d: %s", n, reply)
-					}
-				})
+				group.Go(func() { values.set(t, c, n) })
 			}
 			over := make(chan struct{})
 			go func() { group.Wait(); close(over) }()
@@ -142,7 +159,7 @@ func TestAHundredLongWrites(t *testing.T) {
 			for n := range count {
 				fmt.Fprintf(other, "GET %d\r\n", n)
 				there := false
-				if value, there = other.bulk(t, value); !there || !bytes.Equal(value, longValue(n, size)) {
+				if value, there = other.bulk(t, value); !there || !bytes.Equal(value, values.of(n)) {
 					t.Errorf("value %d came back with %d bytes, wrong", n, len(value))
 				}
 			}
