@@ -32,7 +32,9 @@ func (s *Server) enforce(now time.Time) {
 		if client.Address == inProcess {
 			return // its owner ends it
 		}
-		if since := client.IdleSince(); idle > 0 && !client.IsListener() && !since.IsZero() && now.Sub(since) > idle && client.Transport.WaitsForPeer() { // else its request waits for the server
+		last := client.IdleSince()
+		isIdle := idle > 0 && !client.IsListener() && !last.IsZero() && now.Sub(last) > idle
+		if isIdle && client.Transport.WaitsForPeer() { // else its request waits for the server
 			s.log.Debug("closing an idle connection", "client", client.Address)
 			client.Transport.Kill()
 			return

@@ -46,8 +46,9 @@ func (v longValues) set(t *testing.T, c *talker, n int) {
 	}
 }
 
-// TestAHundredLongValues has a hundred connections write a value of 10 MB each (2 MB to the backend of goroutines) at the same time, and then read one each: nothing is refused, every
-// byte is right, somebody else is served meanwhile, and the process has no more than the values, the requests that are under
+// TestAHundredLongValues has a hundred connections write a value of 10 MB each (2 MB to the backend of goroutines) at the same
+// time, and then read one each: nothing is refused, every byte is right, somebody else is served meanwhile, and the process has no
+// more than the values, the requests that are under
 // way, and as much again for buffers that grew. Memory is enough for all that connections may hold; beyond it they are dropped when they stall.
 func TestAHundredLongValues(t *testing.T) {
 	const count = 100

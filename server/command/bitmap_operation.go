@@ -169,7 +169,7 @@ func (b *bitCombiner) fold(source []byte, isX bool) {
 func (b *bitCombiner) usesOthers() bool { return b.operator >= bitDiff }
 
 // finish does what is left to do when all sources are folded in, and returns the result, which is
-// valid until the next begin or release.
+// valid until the next Begin or release.
 func (b *bitCombiner) finish() []byte {
 	switch b.operator {
 	case bitNot:
