@@ -41,11 +41,15 @@ func scanStores(t *testing.T, check func(t *testing.T, c *Context)) {
 // TestScanFindsEveryKey iterates with small counts over keys that were written, overwritten and
 // deleted, in two databases.
 func TestScanFindsEveryKey(t *testing.T) {
+	keys := 3000
+	if testing.Short() {
+		keys = 1000
+	}
 	scanStores(t, func(t *testing.T, c *Context) {
 		client, other := &Client{}, &Client{}
 		other.SetDatabase(1)
 		var want []string
-		for i := range 3000 {
+		for i := range keys {
 			key := fmt.Sprintf("key:%d", i)
 			call(t, c, client, "SET", key, "first")
 			call(t, c, other, "SET", "other:"+key, "x")

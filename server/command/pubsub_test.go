@@ -25,7 +25,7 @@ func startPyrope(t *testing.T) string {
 // startTiered is startPyrope with memory for little and a device for the rest.
 func startTiered(t *testing.T) string {
 	t.Helper()
-	options := config.Options{Memory: 16 << 20, Page: 4 << 20, Segment: 16 << 20, StorageTier: config.On,
+	options := config.Options{Memory: 4 << 20, Page: 1 << 20, Segment: 16 << 20, StorageTier: config.On,
 		DeviceType: device.RandomAccess, LogDir: t.TempDir()}
 	return servertest.StartServer(t, server.Options{Options: options}).Addr().String()
 }
@@ -118,6 +118,10 @@ func listenerCommand(random *rand.Rand) []string {
 // TestListenersHearWhatRedisTells lets two clients subscribe, publish and do forbidden things at random,
 // on Pyrope and on Redis, and compares all that either of them receives.
 func TestListenersHearWhatRedisTells(t *testing.T) {
+	steps := 1500
+	if testing.Short() {
+		steps = 500
+	}
 	for _, protocol := range []string{"2", "3"} {
 		t.Run("resp"+protocol, func(t *testing.T) {
 			seed := command.NewSeed()
@@ -136,7 +140,7 @@ func TestListenersHearWhatRedisTells(t *testing.T) {
 			}
 			hello(0)
 			hello(1)
-			for step := range 1500 {
+			for step := range steps {
 				actor := random.IntN(2)
 				words := listenerCommand(random)
 				var heard [2]string

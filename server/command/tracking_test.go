@@ -345,7 +345,7 @@ func TestExpiredCopiesAreInvalid(t *testing.T) {
 				sets++
 				untilToken(t, writer, "token", "SET", "key", "value", "PX", fmt.Sprint(lifetime))
 				if name == "tiered" { // the key becomes cold
-					fill(t, writer, 24<<20)
+					fill(t, writer, 6<<20)
 				}
 				replies := untilToken(t, client, "read", "GET", "key")
 				found = string(replies[len(replies)-1].Text) == "value"
@@ -363,7 +363,7 @@ func TestExpiredCopiesAreInvalid(t *testing.T) {
 
 // TestEvictedCopiesAreInvalid fills a server that drops the oldest keys.
 func TestEvictedCopiesAreInvalid(t *testing.T) {
-	options := config.Options{Memory: 32 << 20, Page: 1 << 20, Policy: config.AllKeysLRU}
+	options := config.Options{Memory: 8 << 20, Page: 1 << 20, Policy: config.AllKeysLRU}
 	address := servertest.StartServer(t, server.Options{Options: options}).Addr().String()
 	client, all, writer := servertest.Dial(t, address), servertest.Dial(t, address), servertest.Dial(t, address)
 	for _, c := range []*servertest.Client{client, all} {
@@ -374,7 +374,7 @@ func TestEvictedCopiesAreInvalid(t *testing.T) {
 	untilToken(t, writer, "token", "SET", "key", "value")
 	untilToken(t, client, "read", "GET", "key")
 	untilToken(t, all, "told of the SET")
-	fill(t, writer, 64<<20)
+	fill(t, writer, 16<<20)
 	awaitInvalid(t, client, pushed("key"))
 	awaitInvalid(t, all, pushed("key"))
 	if replies := untilToken(t, client, "gone", "EXISTS", "key"); servertest.Notation(replies[0]) != ":0" {

@@ -121,7 +121,11 @@ func same(t testing.TB, what string, got, want []recorded) {
 // TestModel appends, commits, flushes, truncates, closes, abandons and opens at random, and compares what is found
 // with what was appended (L1, L2, L3).
 func TestModel(t *testing.T) {
-	for seed := range uint64(20) {
+	seeds := uint64(20)
+	if testing.Short() {
+		seeds = 5
+	}
+	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { model(t, rand.New(rand.NewPCG(seed, 1))) })
 	}
 }
