@@ -261,7 +261,7 @@ func (c *Conn) roomWanted() int {
 func (c *Conn) inputShort() bool {
 	length, room := len(c.input), cap(c.input)
 	fits := length < c.NeedBytes && c.NeedBytes <= room
-	return room-length < room/4 && !fits
+	return room-length <= room/4 && !fits // also where there is no room at all
 }
 
 // nextRoom is the size to which a buffer grows. That is in steps, so that a peer must send what it announces before memory is spent on it, but

@@ -76,6 +76,22 @@ func TestRandomChunks(t *testing.T) {
 	})
 }
 
+// TestLittleIsLeftOfALongBatch sends a long line and the first bytes of the next one with it: what is kept of so much is little, and
+// the connection is read on.
+func TestLittleIsLeftOfALongBatch(t *testing.T) {
+	inModes(t, nil, func(t *testing.T, h *lines, s *network.Server) {
+		c := dial(t, s)
+		const next = "echo next\n"
+		for n := range 40 {
+			text, cut := strings.Repeat("l", 60_000+n*4000), 1+n%4
+			c.send("echo " + text + "\n" + next[:cut])
+			c.expect(text)
+			c.send(next[cut:])
+			c.expect("next")
+		}
+	})
+}
+
 func TestPipelineOf10000(t *testing.T) {
 	inModes(t, nil, func(t *testing.T, h *lines, s *network.Server) {
 		c := dial(t, s)
