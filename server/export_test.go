@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/pyropedb/pyrope/device"
+	"github.com/pyropedb/pyrope/server/command"
 )
 
 // SetPatience replaces ShutdownTimeout; it comes before Start.
@@ -15,6 +16,16 @@ func (s *Server) DropStalled(moments ...time.Time) {
 	for _, moment := range moments {
 		s.dropStalled(&g, moment)
 	}
+}
+
+// KeptWaiting is the number of connections whose peers wait for a command that waits itself.
+func (s *Server) KeptWaiting() (count int) {
+	s.state.Server.Clients.Each(func(client *command.Client) {
+		if client.IdleSince().IsZero() && !client.Transport.WaitsForPeer() {
+			count++
+		}
+	})
+	return count
 }
 
 // DropLaggards has a governor look at incomplete requests at several moments.

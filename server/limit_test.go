@@ -83,6 +83,7 @@ func TestStalledPeersMakeRoom(t *testing.T) {
 	if _, err := io.WriteString(paused, strings.Repeat("x", rest)+"\r\n"); err != nil {
 		t.Fatal(err)
 	}
+	eventually(t, "the pause to hold the request", func() bool { return s.KeptWaiting() == 1 })
 	now := time.Now()
 	for later := time.Duration(0); later < 100*time.Second; later += 20 * time.Second {
 		s.DropStalled(now.Add(later), now.Add(later+15*time.Second))

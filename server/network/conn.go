@@ -49,7 +49,7 @@ type Conn struct {
 	socket   socket   // descriptor and loop, on the event loop path
 	stream   net.Conn // the connection, on the goroutine path
 	killed   atomic.Bool
-	detached atomic.Bool // N4; the store that ends it publishes all fields to the loop, which loads it
+	detached atomic.Bool // N4, and on the goroutine path while it is served; the store that ends it publishes all fields to the loop, which loads it
 
 	// mu guards the descriptor against being closed, and its number reused, under a Kill.
 	mu     sync.Mutex
@@ -114,7 +114,7 @@ func (c *Conn) InputCapacity() int { return int(c.inputCapacity.Load()) }
 func (c *Conn) OutputBytes() int { return int(c.outputBytes.Load() + c.pushedBytes.Load()) }
 
 // WaitsForPeer tells whether what comes next is up to the peer, as far as can be seen: it is to take replies, or to send a request or the rest
-// of one. It is not while its replies wait for a commit, its request is served away from the loop or not read because there is no
+// of one. It is not while its replies wait for a commit, its request is served away from a loop or not read because there is no
 // room for it, or bytes of it wait in the kernel. Any goroutine.
 func (c *Conn) WaitsForPeer() bool {
 	c.mu.Lock()

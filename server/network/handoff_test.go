@@ -61,6 +61,7 @@ func TestWaitsForPeer(t *testing.T) {
 		eventually(t, "the rest of a request is up to the peer", conn.WaitsForPeer)
 		c.send("plete\nwait for it\n")
 		eventually(t, "the wait", func() bool { return h.waiting.Load() == 1 })
+		eventually(t, "the peer to wait for its reply", func() bool { return !conn.WaitsForPeer() })
 		c.send("echo after\n")
 		eventually(t, "the peer waits", func() bool { return !conn.WaitsForPeer() })
 		close(h.gate)

@@ -109,7 +109,10 @@ func (s *Server) serveStream(c *Conn) {
 		c.input = c.input[:len(c.input)+n]
 		r = s.takeRunner()
 		var rest []byte
-		if rest, alive = r.turn(c, c.input); alive {
+		c.detached.Store(true) // served: WaitsForPeer looks
+		rest, alive = r.turn(c, c.input)
+		c.detached.Store(false)
+		if alive {
 			c.keepOwn(rest, s.options.ReadBufferBytes)
 			c.noteInput()
 			alive = int64(len(c.input)) <= s.inputHardBytes.Load()
