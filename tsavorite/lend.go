@@ -11,8 +11,8 @@ import (
 // compact, has looked nothing up that it still relies on: it may lend them, so that compaction moves records past them as their
 // holder would. Otherwise two sessions with latches that both need room were in each other's way.
 //
-//	the holder:  Latch … lend ── waits ── takeBack … Unlatch
-//	compaction:             borrow ── moves a record ── returnBorrowed
+//	the holder:  Latch … lend ────────────── waits ────────────── takeBack … Unlatch
+//	compaction:               borrow ── moves a record ── return
 //
 // Only one session compacts at a time, and it borrows one latch at a time: the holder soon has it back.
 
