@@ -301,22 +301,22 @@ func (s *Session) compactLatched(bytes uint64) bool {
 	if s.store.evictsExpiring.Load() {
 		pages *= 2 // live records go in the second round, if not before
 	}
-	for patience := busyPatience; pages > 0 && s.lacksRoom(bytes); pages-- {
+	for patience := busyPatience; pages > 0 && s.lacksRoom(bytes); {
 		until := s.log.PageEnd(s.log.Begin())
 		s.evicts = s.store.isToEvict() || pages <= round && s.store.evictsExpiring.Load() && s.store.compactsMemory()
 		if until > s.log.CompactableUntil() {
 			return false
 		}
-		err := s.compactOnce(until)
-		if errors.Is(err, errBusy) && patience > 0 {
+		switch err := s.compactOnce(until); {
+		case err == nil:
+			s.log.AwaitRecycled(until)
+			pages--
+		case errors.Is(err, errBusy) && patience > 0:
 			time.Sleep(busyPause)
-			patience, pages = patience-1, pages+1
-			continue
-		}
-		if err != nil {
+			patience--
+		default:
 			return false
 		}
-		s.log.AwaitRecycled(until)
 	}
 	return !s.lacksRoom(bytes)
 }

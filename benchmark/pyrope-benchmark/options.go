@@ -120,7 +120,7 @@ func (o *options) Check() error {
 	case o.Clients < 1 || o.Clients > 1<<20:
 		return fmt.Errorf("-c must be from 1 to %d (got %d)", 1<<20, o.Clients)
 	case len(o.Command) == 0 && !anySelected(o.Tests):
-		return fmt.Errorf("-t %s names no test; there are ping, set, get, incr, lpush, rpush, lpop, rpop, sadd, hset, spop, zadd, zpopmin, lrange and mset", o.Tests)
+		return fmt.Errorf("-t %s names no test; there are %s", o.Tests, testNames())
 	case o.Requests < 1:
 		return fmt.Errorf("-n must be at least 1 (got %d)", o.Requests)
 	case o.DataSize < 1 || o.DataSize > 1<<30:

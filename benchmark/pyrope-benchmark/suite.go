@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -63,12 +64,16 @@ func (s *standard) selected(list string) bool {
 
 // anySelected reports whether -t names a test at all.
 func anySelected(list string) bool {
+	return slices.ContainsFunc(standardTests, func(s standard) bool { return s.selected(list) })
+}
+
+// testNames lists the shortest names for -t.
+func testNames() string {
+	var names []string
 	for i := range standardTests {
-		if standardTests[i].selected(list) {
-			return true
-		}
+		names = append(names, strings.Split(standardTests[i].names, ",")[1])
 	}
-	return false
+	return strings.Join(slices.Compact(names), ", ")
 }
 
 // suite returns the tests that the options ask for. input is the last argument of -x.

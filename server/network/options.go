@@ -59,7 +59,7 @@ type Options struct {
 	IntakeBytes int
 	// KeepAlive is the idle time before the kernel probes a TCP peer. 0: 300 s. Negative: no probes.
 	KeepAlive time.Duration
-	// CloseTimeout is how long Close waits in all for peers to take their replies; for one that takes nothing a fifth of it. 0: 5 s.
+	// CloseTimeout is how long Close waits in all for peers to take their replies; for one that takes nothing a fifth of it, or a second if that is longer. 0: 5 s.
 	CloseTimeout time.Duration
 }
 

@@ -123,7 +123,7 @@ func (s *Server) NextID() uint64 { return s.lastID.Add(1) }
 func (s *Server) Connections() int { return int(s.connections.Load()) }
 
 // Close stops accepting, finishes the requests that were read, sends their replies until a peer
-// takes none for a fifth of Options.CloseTimeout or that is over, and closes everything. It waits for every Serve in progress:
+// takes none for a fifth of Options.CloseTimeout, or a second if that is longer, or that timeout is over, and closes everything. It waits for every Serve in progress:
 // the handler must see to it that none waits forever. Later calls do nothing.
 func (s *Server) Close() error {
 	s.mu.Lock()
@@ -147,13 +147,17 @@ func (s *Server) Close() error {
 	return errors.Join(problems...)
 }
 
-// closeShare is the part of Options.CloseTimeout, one in closeShare, that Close waits for a peer to take more of its replies.
-const closeShare = 5
+const (
+	// closeShare is the part of Options.CloseTimeout, one in closeShare, that Close waits for a peer to take more of its replies.
+	closeShare = 5
+	// leastCloseGrace is how long it does at least, within that timeout.
+	leastCloseGrace = time.Second
+)
 
 // grace is until when a closing server waits for a peer that has just taken something. A peer that
 // reads a little at a time would otherwise keep the process alive for as long as it likes.
 func (s *Server) grace() time.Time {
-	if end := time.Now().Add(s.options.CloseTimeout / closeShare); end.Before(s.closeBy) {
+	if end := time.Now().Add(max(s.options.CloseTimeout/closeShare, leastCloseGrace)); end.Before(s.closeBy) {
 		return end
 	}
 	return s.closeBy
