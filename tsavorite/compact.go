@@ -301,7 +301,10 @@ func (s *Session) compactLatched(bytes uint64) bool {
 	if s.store.evictsExpiring.Load() {
 		pages *= 2 // live records go in the second round, if not before
 	}
-	for patience := busyPatience; pages > 0 && s.lacksRoom(bytes); {
+	for patience := busyPatience; pages > 0; {
+		if !s.lacksRoom(bytes) {
+			return true // others may take it in the next moment
+		}
 		until := s.log.PageEnd(s.log.Begin())
 		s.evicts = s.store.isToEvict() || pages <= round && s.store.evictsExpiring.Load() && s.store.compactsMemory()
 		if until > s.log.CompactableUntil() {
